@@ -1,0 +1,1 @@
+//! A durable ledger of intended effects: it answers, for one key, *may I perform this now?*
