@@ -1,0 +1,188 @@
+//! The verbs: each joins one rule to one store transaction.
+
+use std::time::{Duration, Instant};
+
+use crate::decide::{
+    self, Change, Decision, Record, RecordAnswer, Renew, Reserve, ReserveAnswer, Resolve,
+    ResolveAnswer, Settle, SettleAnswer,
+};
+use crate::error::Error;
+use crate::receipt::{Entry, Fingerprint, Key, State, Timestamp};
+use crate::store::{Reading, Store};
+
+/// Longest pause between two looks at a receipt that somebody else is performing.
+const LOOK_EVERY_MAX: Duration = Duration::from_millis(100);
+/// First pause; it doubles up to [`LOOK_EVERY_MAX`].
+const LOOK_EVERY_MIN: Duration = Duration::from_millis(5);
+
+/// A ledger over a store.
+///
+/// Every method answers only after the answer is durable. After an `Err` the effect must not be performed.
+#[derive(Debug)]
+pub struct Ledger<S> {
+    store: S,
+}
+
+impl<S: Store> Ledger<S> {
+    /// A ledger over this store.
+    pub fn new(store: S) -> Ledger<S> {
+        Ledger { store }
+    }
+
+    /// The store underneath.
+    pub fn store(&mut self) -> &mut S {
+        &mut self.store
+    }
+
+    /// Gives the store back, to be closed.
+    pub fn into_store(self) -> S {
+        self.store
+    }
+
+    /// Decides whether the caller may perform the effect now (contract §4).
+    ///
+    /// # Errors
+    /// [`Error`] when the ledger cannot answer. A conflict that cannot be written down is still answered as one.
+    pub fn reserve(&mut self, request: &Reserve) -> Result<ReserveAnswer, Error> {
+        let rule = |existing: Option<&Entry>, now| decide::reserve(existing, request, now);
+        match self.decide(&request.key, rule) {
+            Ok(answer) => Ok(answer),
+            Err(error) => self
+                .conflict_all_the_same(&request.key, &request.fingerprint, error)
+                .map(|(state, attempt)| ReserveAnswer {
+                    decision: Decision::Conflict,
+                    state,
+                    attempt,
+                }),
+        }
+    }
+
+    /// As [`Ledger::reserve`], but while somebody else is performing the effect waits up to `wait` for that to change.
+    /// Holds no transaction while it waits. `stop` is asked between looks; once it says true the wait is over.
+    ///
+    /// # Errors
+    /// As [`Ledger::reserve`].
+    pub fn reserve_waiting(
+        &mut self,
+        request: &Reserve,
+        wait: Duration,
+        pause: &mut dyn FnMut(Duration) -> Waiting,
+    ) -> Result<ReserveAnswer, Error> {
+        let began = Instant::now();
+        let mut look_every = LOOK_EVERY_MIN;
+        loop {
+            let answer = self.reserve(request)?;
+            if answer.decision != Decision::SkipInFlight {
+                return Ok(answer);
+            }
+            loop {
+                let left = wait.saturating_sub(began.elapsed());
+                if left.is_zero() || pause(look_every.min(left)) == Waiting::Stop {
+                    return Ok(answer);
+                }
+                look_every = (look_every * 2).min(LOOK_EVERY_MAX);
+                let reading = self.store.read(&request.key, false)?;
+                let state = reading.entry.as_ref().map(|entry| entry.state(reading.now));
+                if state != Some(State::Reserved) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Puts an intent on record without performing it (contract §7.1).
+    ///
+    /// # Errors
+    /// As [`Ledger::reserve`].
+    pub fn record(&mut self, request: &Record) -> Result<RecordAnswer, Error> {
+        let rule = |existing: Option<&Entry>, now| decide::record(existing, request, now);
+        match self.decide(&request.key, rule) {
+            Ok(answer) => Ok(answer),
+            Err(error) => self
+                .conflict_all_the_same(&request.key, &request.fingerprint, error)
+                .map(|(state, attempt)| RecordAnswer::Conflict { state, attempt }),
+        }
+    }
+
+    /// Says what came of an attempt (contract §5).
+    ///
+    /// # Errors
+    /// [`Error`] when the ledger cannot answer; saying the same again later changes nothing.
+    pub fn settle(&mut self, request: &Settle) -> Result<SettleAnswer, Error> {
+        self.decide(&request.key, |existing, now| {
+            decide::settle(existing, request, now)
+        })
+    }
+
+    /// Promises that an attempt goes on (contract §5).
+    ///
+    /// # Errors
+    /// [`Error`] when the ledger cannot answer.
+    pub fn renew(&mut self, request: &Renew) -> Result<SettleAnswer, Error> {
+        self.decide(&request.key, |existing, now| {
+            decide::renew(existing, request, now)
+        })
+    }
+
+    /// Settles by evidence what nobody knew (contract §5).
+    ///
+    /// # Errors
+    /// [`Error`] when the ledger cannot answer.
+    pub fn resolve(&mut self, request: &Resolve) -> Result<ResolveAnswer, Error> {
+        let rule = |existing: Option<&Entry>, now| decide::resolve(existing, request, now);
+        match (self.decide(&request.key, rule), &request.fingerprint) {
+            (Err(error), Some(fingerprint)) => self
+                .conflict_all_the_same(&request.key, fingerprint, error)
+                .map(|(state, attempt)| ResolveAnswer::Conflict { state, attempt }),
+            (answer, _) => answer,
+        }
+    }
+
+    /// What the ledger holds for a key, with its history if that is asked for.
+    ///
+    /// # Errors
+    /// [`Error`] when the ledger cannot be read.
+    pub fn show(&mut self, key: &Key, with_history: bool) -> Result<Reading, Error> {
+        self.store.read(key, with_history)
+    }
+
+    fn decide<A>(
+        &mut self,
+        key: &Key,
+        rule: impl Fn(Option<&Entry>, Timestamp) -> (A, Change),
+    ) -> Result<A, Error> {
+        let mut answer = None;
+        self.store.update(key, &mut |existing, now| {
+            let (given, change) = rule(existing, now);
+            answer = Some(given);
+            change
+        })?;
+        Ok(answer.expect("a store that says Ok has run the rule"))
+    }
+
+    /// A conflict needs no write to be true: where the ledger can still be read, it is told.
+    fn conflict_all_the_same(
+        &mut self,
+        key: &Key,
+        fingerprint: &Fingerprint,
+        error: Error,
+    ) -> Result<(State, u32), Error> {
+        match self.store.read(key, false) {
+            Ok(Reading {
+                entry: Some(entry),
+                now,
+                ..
+            }) if !entry.matches(fingerprint) => Ok((entry.state(now), entry.attempt())),
+            Ok(_) | Err(_) => Err(error),
+        }
+    }
+}
+
+/// Whether to go on waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waiting {
+    /// Look again.
+    GoOn,
+    /// Answer with what is there.
+    Stop,
+}

@@ -1,0 +1,379 @@
+//! Receipts in a SQLite file: one file, one machine, any number of processes.
+
+mod connect;
+mod create;
+mod error;
+mod file;
+mod receipts;
+mod row;
+mod schema;
+
+pub use schema::creation_sql;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use rusqlite::{
+    Connection, FileControl, MAIN_DB, OptionalExtension, Transaction, TransactionBehavior,
+};
+
+use self::connect::View;
+use self::error::Trouble;
+use self::file::{Found, Place};
+use super::{Reading, Rule, Store};
+use crate::error::Error;
+use crate::receipt::{Key, Timestamp};
+
+/// How often a reader without locks looks again at a file that changed under it.
+const STILL_TRIES_MAX: u32 = 20;
+
+/// The clock of a store.
+pub trait Clock: fmt::Debug + Send {
+    /// The moment it is.
+    fn now(&self) -> Timestamp;
+}
+
+/// The machine's wall clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_system(SystemTime::now())
+    }
+}
+
+/// How to open a ledger's file.
+#[derive(Debug)]
+pub struct OpenOptions {
+    /// A path, never a URI.
+    pub path: PathBuf,
+    /// How long to wait for others' locks.
+    pub busy_timeout: Duration,
+    /// Whether a ledger that is not there is created.
+    pub create: bool,
+    /// The clock; the machine's, but for tests.
+    pub clock: Box<dyn Clock>,
+}
+
+impl OpenOptions {
+    /// Waits up to 5 s for locks, creates the ledger if it is not there, goes by the machine's clock.
+    pub fn new(path: impl Into<PathBuf>) -> OpenOptions {
+        OpenOptions {
+            path: path.into(),
+            busy_timeout: Duration::from_secs(5),
+            create: true,
+            clock: Box::new(SystemClock),
+        }
+    }
+}
+
+/// A ledger's file, opened.
+#[derive(Debug)]
+pub struct SqliteStore {
+    connection: Connection,
+    place: Place,
+    view: View,
+    busy_timeout: Duration,
+    clock: Box<dyn Clock>,
+    created: bool,
+    /// Why it cannot be written, where it can only be read.
+    read_only: Option<String>,
+}
+
+impl SqliteStore {
+    /// Opens a ledger to decide in, creating it if it is not there and that is allowed. A ledger that can only be read
+    /// opens too: it can tell a conflict, and refuses everything else.
+    ///
+    /// # Errors
+    /// [`Error`]; nothing under the path was changed.
+    pub fn open(options: OpenOptions) -> Result<SqliteStore, Error> {
+        let mut place = file::look(&options.path)?;
+        let mut created = false;
+        if let Found::Nothing = place.found {
+            if !options.create {
+                return Err(Error::NoLedger {
+                    ledger: place.shown(),
+                });
+            }
+            created = create::create(&place.path)?;
+            place = file::look(&place.path)?;
+        }
+        connect::refuse_foreign(&place, options.busy_timeout)?;
+        let busy_timeout = options.busy_timeout;
+        match open_to_write(&place, busy_timeout) {
+            Ok(connection) => Ok(SqliteStore {
+                connection,
+                place,
+                view: View::Shared,
+                busy_timeout,
+                clock: options.clock,
+                created,
+                read_only: None,
+            }),
+            Err(Error::Io {
+                action,
+                ledger,
+                source,
+            }) => {
+                let reason = source.to_string();
+                match SqliteStore::open_place_to_read(place, busy_timeout, options.clock) {
+                    Ok(store) => Ok(SqliteStore {
+                        read_only: Some(reason),
+                        ..store
+                    }),
+                    Err(_) => Err(Error::Io {
+                        action,
+                        ledger,
+                        source,
+                    }),
+                }
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Opens a ledger to read from. Never creates one, and leaves no file behind that its owner could not write.
+    ///
+    /// # Errors
+    /// [`Error`], [`Error::NoLedger`] among them.
+    pub fn open_to_read(options: OpenOptions) -> Result<SqliteStore, Error> {
+        let place = file::look(&options.path)?;
+        if let Found::Nothing = place.found {
+            return Err(Error::NoLedger {
+                ledger: place.shown(),
+            });
+        }
+        connect::refuse_foreign(&place, options.busy_timeout)?;
+        SqliteStore::open_place_to_read(place, options.busy_timeout, options.clock)
+    }
+
+    fn open_place_to_read(
+        place: Place,
+        busy_timeout: Duration,
+        clock: Box<dyn Clock>,
+    ) -> Result<SqliteStore, Error> {
+        let told = |trouble: Trouble| trouble.told("open", &place.shown(), busy_timeout);
+        let (connection, view) = connect::to_read(&place, busy_timeout).map_err(told)?;
+        let version = schema_version(&connection).map_err(told)?;
+        refuse_newer(&place, version)?;
+        let read_only = Some("it was opened to be read".to_owned());
+        Ok(SqliteStore {
+            connection,
+            place,
+            view,
+            busy_timeout,
+            clock,
+            created: false,
+            read_only,
+        })
+    }
+
+    /// Creates a ledger, also inside another application's database. Returns whether it did: a ledger that is there
+    /// stays as it is. The path is absolute, links resolved.
+    ///
+    /// # Errors
+    /// [`Error`]; no half-made ledger is left.
+    pub fn init(options: OpenOptions) -> Result<(bool, PathBuf), Error> {
+        let place = file::look(&options.path)?;
+        let mut made = false;
+        if let Found::Foreign = place.found {
+            let told = |trouble: Trouble| {
+                trouble.told("put a ledger into", &place.shown(), options.busy_timeout)
+            };
+            made = init_inside(&place, options.busy_timeout).map_err(told)?;
+        }
+        let store = SqliteStore::open(OpenOptions {
+            create: true,
+            ..options
+        })?;
+        if let Some(reason) = store.read_only {
+            let ledger = store.place.shown();
+            return Err(Error::Io {
+                action: "write",
+                ledger,
+                source: reason.into(),
+            });
+        }
+        made |= store.created;
+        let path = store.place.path.clone();
+        store.close()?;
+        Ok((made, path))
+    }
+
+    /// Whether opening created the ledger.
+    pub fn created(&self) -> bool {
+        self.created
+    }
+
+    /// The ledger's absolute path, links resolved.
+    pub fn path(&self) -> &Path {
+        &self.place.path
+    }
+
+    /// Closes the file. The last to do so folds the log back, so that the file alone is whole.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; every answer given still stands, the next call folds the log back.
+    pub fn close(self) -> Result<(), Error> {
+        let ledger = self.place.shown();
+        self.connection
+            .close()
+            .map_err(|(_, error)| Trouble::Sqlite(error).told("close", &ledger, self.busy_timeout))
+    }
+
+    /// The one place where a transaction that may write begins and ends. `IMMEDIATE`, so that nobody decides between
+    /// our look and our write.
+    fn write<T>(
+        &mut self,
+        work: impl FnOnce(&Transaction<'_>, &dyn Clock) -> Result<T, Trouble>,
+    ) -> Result<T, Error> {
+        const ACTION: &str = "write to";
+        let ledger = self.place.shown();
+        if let Some(reason) = &self.read_only {
+            return Err(Error::Io {
+                action: ACTION,
+                ledger,
+                source: reason.clone().into(),
+            });
+        }
+        let told = |trouble: Trouble| trouble.told(ACTION, &ledger, self.busy_timeout);
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(|error| told(error.into()))?;
+        let done = refuse_newer(&self.place, schema_version(&transaction).map_err(told)?)
+            .map_err(Trouble::Ledger)
+            .and_then(|()| work(&transaction, &*self.clock))
+            .map_err(told)?;
+        transaction
+            .commit()
+            .map_err(|error| match error.sqlite_error_code() {
+                Some(rusqlite::ErrorCode::SystemIoFailure) => Error::Uncertain {
+                    ledger: ledger.clone(),
+                    source: Box::new(error),
+                },
+                Some(_) | None => told(error.into()),
+            })?;
+        self.refuse_moved()?;
+        Ok(done)
+    }
+
+    /// An answer from a file that no longer has the ledger's name would be forgotten by whoever asks next.
+    fn refuse_moved(&self) -> Result<(), Error> {
+        let mut moved = 0;
+        self.connection
+            .file_control(Some(MAIN_DB), FileControl::HasMoved(&mut moved))
+            .map_err(|error| {
+                Trouble::Sqlite(error).told("look at", &self.place.shown(), self.busy_timeout)
+            })?;
+        if moved == 0 {
+            Ok(())
+        } else {
+            Err(Error::Moved {
+                ledger: self.place.shown(),
+            })
+        }
+    }
+
+    fn read_once(&mut self, key: &Key, with_history: bool) -> Result<Reading, Trouble> {
+        // Deferred: one consistent view of both tables, no lock that a writer would wait for.
+        let transaction = self.connection.transaction()?;
+        let found = receipts::find(&transaction, key)?;
+        let now = self.clock.now();
+        let history = match found.as_ref().and_then(|stored| stored.id) {
+            Some(id) if with_history => receipts::history(&transaction, id)?,
+            Some(_) | None => Vec::new(),
+        };
+        Ok(Reading {
+            entry: found.map(|stored| stored.entry),
+            now,
+            history,
+        })
+    }
+}
+
+impl Store for SqliteStore {
+    fn update(&mut self, key: &Key, rule: &mut Rule<'_>) -> Result<(), Error> {
+        self.write(|transaction, clock| {
+            let stored = receipts::find(transaction, key)?;
+            let now = clock.now();
+            let change = rule(stored.as_ref().map(|stored| &stored.entry), now);
+            receipts::keep(transaction, key, stored.as_ref(), &change, now)
+        })
+    }
+
+    fn read(&mut self, key: &Key, with_history: bool) -> Result<Reading, Error> {
+        for _ in 0..STILL_TRIES_MAX {
+            let reading = self
+                .read_once(key, with_history)
+                .map_err(|trouble| trouble.told("read", &self.place.shown(), self.busy_timeout))?;
+            if self.view == View::Shared {
+                self.refuse_moved()?;
+                return Ok(reading);
+            }
+            if View::still(&self.place).as_ref() == Some(&self.view) {
+                return Ok(reading);
+            }
+            let told =
+                |trouble: Trouble| trouble.told("read", &self.place.shown(), self.busy_timeout);
+            let (connection, view) =
+                connect::to_read(&self.place, self.busy_timeout).map_err(told)?;
+            (self.connection, self.view) = (connection, view);
+        }
+        let source = "it is being written faster than it can be read without locks".into();
+        Err(Error::Io {
+            action: "read",
+            ledger: self.place.shown(),
+            source,
+        })
+    }
+}
+
+fn open_to_write(place: &Place, busy_timeout: Duration) -> Result<Connection, Error> {
+    let told = |trouble: Trouble| trouble.told("open", &place.shown(), busy_timeout);
+    let connection = connect::to_write(place, busy_timeout).map_err(told)?;
+    let version = schema_version(&connection).map_err(told)?;
+    refuse_newer(place, version)?;
+    connect::promise(&connection, busy_timeout).map_err(told)?;
+    Ok(connection)
+}
+
+/// Puts the tables into a database that is somebody else's; its application id stays.
+fn init_inside(place: &Place, busy_timeout: Duration) -> Result<bool, Trouble> {
+    let mut connection = connect::to_write(place, busy_timeout)?;
+    if connect::holds_ledger(&connection)? {
+        return Ok(false);
+    }
+    connect::promise(&connection, busy_timeout)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if connect::holds_ledger(&transaction)? {
+        return Ok(false);
+    }
+    transaction.execute_batch(&schema::creation_sql())?;
+    transaction.commit()?;
+    Ok(true)
+}
+
+fn schema_version(connection: &Connection) -> Result<u32, Trouble> {
+    let sql = "SELECT value FROM receipt_ledger_meta WHERE name = 'schema_version'";
+    let mut statement = connection.prepare_cached(sql)?;
+    let value: Option<String> = statement.query_row([], |row| row.get(0)).optional()?;
+    let version = value.and_then(|value| value.parse().ok());
+    version
+        .filter(|version| *version > 0)
+        .ok_or(Trouble::Impossible("schema_version"))
+}
+
+fn refuse_newer(place: &Place, found: u32) -> Result<(), Error> {
+    let known = schema::version();
+    if found > known {
+        return Err(Error::NewerLedger {
+            ledger: place.shown(),
+            found,
+            known,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! Finding and keeping one key's entry and history, inside a transaction.
+
+use rusqlite::{Connection, params};
+
+use super::error::Trouble;
+use super::row;
+use crate::decide::Change;
+use crate::receipt::{
+    Entry, Event, EventKind, HistoryRow, Key, KeyDigest, Owner, Pruned, Receipt, State, Timestamp,
+};
+
+const FIND: &str = "\
+SELECT id, key, fingerprint, state, attempt, owner, run, amount, currency, created_at_ms, updated_at_ms,
+       first_reserved_at_ms, attempt_started_at_ms, lease_expires_at_ms, settled_at_ms, settled_by, late_success,
+       reason, result
+FROM receipt_ledger_receipt WHERE key = ?1";
+
+const FIND_PRUNED: &str =
+    "SELECT fingerprint_digest, outcome, attempt FROM receipt_ledger_pruned WHERE key_digest = ?1";
+
+const INSERT: &str = "\
+INSERT INTO receipt_ledger_receipt
+    (key, fingerprint, state, attempt, owner, run, amount, currency, created_at_ms, updated_at_ms,
+     first_reserved_at_ms, attempt_started_at_ms, lease_expires_at_ms, settled_at_ms, settled_by, late_success,
+     reason, result)
+VALUES (:key, :fingerprint, :state, :attempt, :owner, :run, :amount, :currency, :created_at_ms, :updated_at_ms,
+        :first_reserved_at_ms, :attempt_started_at_ms, :lease_expires_at_ms, :settled_at_ms, :settled_by,
+        :late_success, :reason, :result)";
+
+const UPDATE: &str = "\
+UPDATE receipt_ledger_receipt SET
+    fingerprint = :fingerprint, state = :state, attempt = :attempt, owner = :owner, run = :run, amount = :amount,
+    currency = :currency, created_at_ms = :created_at_ms, updated_at_ms = :updated_at_ms,
+    first_reserved_at_ms = :first_reserved_at_ms, attempt_started_at_ms = :attempt_started_at_ms,
+    lease_expires_at_ms = :lease_expires_at_ms, settled_at_ms = :settled_at_ms, settled_by = :settled_by,
+    late_success = :late_success, reason = :reason, result = :result
+WHERE key = :key";
+
+const APPEND: &str = "\
+INSERT INTO receipt_ledger_history (receipt, sequence, at_ms, event, attempt, actor, detail)
+VALUES (?1, 1 + coalesce((SELECT max(sequence) FROM receipt_ledger_history WHERE receipt = ?1), 0),
+        ?2, ?3, ?4, ?5, ?6)";
+
+const HAS_CONFLICT: &str = "\
+SELECT EXISTS (SELECT 1 FROM receipt_ledger_history WHERE receipt = ?1 AND event = 'conflict' AND detail = ?2)";
+
+const HISTORY: &str = "\
+SELECT at_ms, event, attempt, actor, detail FROM receipt_ledger_history WHERE receipt = ?1 ORDER BY sequence";
+
+/// An entry and, for a whole receipt, the number its history goes by.
+pub(super) struct Stored {
+    pub(super) id: Option<i64>,
+    pub(super) entry: Entry,
+}
+
+/// What is stored for a key, whole or pruned.
+pub(super) fn find(connection: &Connection, key: &Key) -> Result<Option<Stored>, Trouble> {
+    let mut statement = connection.prepare_cached(FIND)?;
+    let mut rows = statement.query([key.as_str()])?;
+    if let Some(row) = rows.next()? {
+        let (id, receipt) = row::receipt(row)?;
+        return Ok(Some(Stored {
+            id: Some(id),
+            entry: Entry::Whole(Box::new(receipt)),
+        }));
+    }
+    let mut statement = connection.prepare_cached(FIND_PRUNED)?;
+    let mut rows = statement.query([KeyDigest::of(key).0])?;
+    match rows.next()? {
+        Some(row) => Ok(Some(Stored {
+            id: None,
+            entry: Entry::Pruned(row::pruned(row)?),
+        })),
+        None => Ok(None),
+    }
+}
+
+/// Writes what a rule wants kept.
+pub(super) fn keep(
+    connection: &Connection,
+    key: &Key,
+    stored: Option<&Stored>,
+    change: &Change,
+    now: Timestamp,
+) -> Result<(), Trouble> {
+    let mut id = stored.and_then(|stored| stored.id);
+    match &change.entry {
+        Some(Entry::Whole(receipt)) => match id {
+            Some(id) => update(connection, id, receipt)?,
+            None => {
+                if stored.is_some() {
+                    forget_pruned(connection, key)?;
+                }
+                id = Some(insert(connection, receipt)?);
+            }
+        },
+        Some(Entry::Pruned(pruned)) => mark_pruned(connection, key, pruned)?,
+        None => {}
+    }
+    match id {
+        Some(id) => change
+            .events
+            .iter()
+            .try_for_each(|event| append(connection, id, event, now)),
+        None => Ok(()),
+    }
+}
+
+fn insert(connection: &Connection, receipt: &Receipt) -> Result<i64, Trouble> {
+    let mut statement = connection.prepare_cached(INSERT)?;
+    row::with_parameters(receipt, |parameters| statement.execute(parameters))?;
+    Ok(connection.last_insert_rowid())
+}
+
+fn update(connection: &Connection, id: i64, receipt: &Receipt) -> Result<(), Trouble> {
+    let mut statement = connection.prepare_cached(UPDATE)?;
+    row::with_parameters(receipt, |parameters| statement.execute(parameters))?;
+    // What was performed needs its payload no longer.
+    if receipt.stored_state == State::Succeeded {
+        let sql = "DELETE FROM receipt_ledger_payload WHERE receipt = ?1";
+        connection.prepare_cached(sql)?.execute([id])?;
+    }
+    Ok(())
+}
+
+fn forget_pruned(connection: &Connection, key: &Key) -> Result<(), Trouble> {
+    let sql = "DELETE FROM receipt_ledger_pruned WHERE key_digest = ?1";
+    connection
+        .prepare_cached(sql)?
+        .execute([KeyDigest::of(key).0])?;
+    Ok(())
+}
+
+fn mark_pruned(connection: &Connection, key: &Key, pruned: &Pruned) -> Result<(), Trouble> {
+    let sql = "UPDATE receipt_ledger_pruned SET outcome = ?2 WHERE key_digest = ?1";
+    let parameters = params![KeyDigest::of(key).0, row::outcome(pruned)];
+    connection.prepare_cached(sql)?.execute(parameters)?;
+    Ok(())
+}
+
+fn append(connection: &Connection, id: i64, event: &Event, now: Timestamp) -> Result<(), Trouble> {
+    let Event {
+        kind,
+        attempt,
+        actor,
+        detail,
+    } = event;
+    if *kind == EventKind::Conflict {
+        let mut statement = connection.prepare_cached(HAS_CONFLICT)?;
+        if statement.query_row(params![id, detail], |row| row.get(0))? {
+            return Ok(());
+        }
+    }
+    let actor = actor.as_ref().map(Owner::as_str);
+    let parameters = params![id, now.as_ms(), kind.as_str(), attempt, actor, detail];
+    connection.prepare_cached(APPEND)?.execute(parameters)?;
+    Ok(())
+}
+
+/// A receipt's history, oldest first.
+pub(super) fn history(connection: &Connection, id: i64) -> Result<Vec<HistoryRow>, Trouble> {
+    let mut statement = connection.prepare_cached(HISTORY)?;
+    let mut rows = statement.query([id])?;
+    let mut history = Vec::new();
+    while let Some(row) = rows.next()? {
+        history.push(row::history(row)?);
+    }
+    Ok(history)
+}
