@@ -1,7 +1,9 @@
 //! The `receipt-ledger` binary.
 
+mod cli;
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    cli::main()
 }

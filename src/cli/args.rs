@@ -1,0 +1,304 @@
+//! The arguments: names, help texts, groups. What they mean is elsewhere.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+
+use super::help;
+use super::parse::{
+    amount, currency, duration, evidence, fingerprint, key, longer_than_zero_ms, not_empty, owner,
+    positive, run_id, skip_exit, word, zero_or_longer,
+};
+use receipt_ledger::receipt::{Fingerprint, Key, Owner, RunId, Text};
+
+/// Stands in front of an irreversible effect and answers durably: may I perform this now?
+#[derive(Debug, Parser)]
+#[command(name = "receipt-ledger", version = help::version(), disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) globals: Globals,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Parses the command line.
+pub(crate) fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut command = help::grouped(Cli::command());
+    let matches = command.try_get_matches_from_mut(args)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// Options of every command; they may stand before or after the command's name.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
+pub(crate) struct Globals {
+    /// The ledger: a file's path [env: RECEIPT_LEDGER_DB]
+    #[arg(long, value_name = "PATH", value_parser = not_empty())]
+    pub(crate) db: Option<OsString>,
+    /// How answers and errors are written: text or json [env: RECEIPT_LEDGER_FORMAT]
+    #[arg(long, value_name = "FORMAT", value_parser = word::<Format>())]
+    pub(crate) format: Option<Format>,
+    /// How long to wait for others' locks [default: 5s, settling 60s; env: RECEIPT_LEDGER_BUSY_TIMEOUT]
+    #[arg(long, value_name = "DURATION", value_parser = duration())]
+    pub(crate) busy_timeout: Option<Duration>,
+    /// Fail if the ledger does not exist yet [env: RECEIPT_LEDGER_NO_CREATE=1]
+    #[arg(long)]
+    pub(crate) no_create: bool,
+}
+
+/// How answers are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// `name=value` words.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+macro_rules! commands {
+    ($($(#[$attribute:meta])* $name:ident($args:ident),)*) => {
+        /// What is asked.
+        #[derive(Debug, Subcommand)]
+        pub(crate) enum Command {
+            $($(#[$attribute])* $name(WithGlobals<$args>),)*
+        }
+
+        /// What is asked, without the options of every command.
+        #[derive(Debug)]
+        pub(crate) enum Asked {
+            $($name($args),)*
+        }
+
+        impl Command {
+            /// Takes the options of every command apart from the command's own.
+            pub(crate) fn split(self) -> (Globals, Asked) {
+                match self {
+                    $(Command::$name(WithGlobals { args, globals }) => (globals, Asked::$name(args)),)*
+                }
+            }
+        }
+    };
+}
+
+/// A command's own arguments and the options of every command.
+#[derive(Debug, Args)]
+pub(crate) struct WithGlobals<A: Args> {
+    #[command(flatten)]
+    args: A,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+commands! {
+    /// Ask whether the effect may be performed now
+    #[command(after_help = help::RESERVE)]
+    Reserve(ReserveArgs),
+    /// Say that the effect happened
+    #[command(after_help = help::SUCCEED)]
+    Succeed(SucceedArgs),
+    /// Say that the effect is known not to have happened
+    #[command(after_help = help::FAIL)]
+    Fail(FailArgs),
+    /// Say that nobody knows whether the effect happened
+    #[command(after_help = help::UNKNOWN)]
+    Unknown(UnknownArgs),
+    /// Promise that the attempt goes on
+    #[command(after_help = help::RENEW)]
+    Renew(RenewArgs),
+    /// Settle by evidence what nobody knew
+    #[command(after_help = help::RESOLVE)]
+    Resolve(ResolveArgs),
+    /// Show what the ledger holds for a key
+    #[command(after_help = help::SHOW)]
+    Show(ShowArgs),
+    /// Create the ledger
+    #[command(after_help = help::INIT)]
+    Init(InitArgs),
+}
+
+/// What the intent is bound to.
+#[derive(Debug, Args)]
+#[group(id = "content", multiple = false)]
+pub(crate) struct Content {
+    /// The fingerprint itself: visible ASCII, compared byte for byte
+    #[arg(long, value_name = "TEXT", value_parser = fingerprint())]
+    pub(crate) fingerprint: Option<Fingerprint>,
+    /// Take the fingerprint from a file's bytes; '-' is standard input
+    #[arg(long, value_name = "PATH", value_parser = not_empty())]
+    pub(crate) payload_file: Option<OsString>,
+    /// Take the fingerprint from a JSON value, however it is written; '-' is standard input
+    #[arg(long, value_name = "PATH", value_parser = not_empty())]
+    pub(crate) payload_json: Option<OsString>,
+}
+
+/// Facts kept on the receipt.
+#[derive(Debug, Args)]
+pub(crate) struct FactArgs {
+    /// Who performs it, as you name yourself
+    #[arg(long, value_name = "NAME", value_parser = owner())]
+    pub(crate) owner: Option<Owner>,
+    /// The run it belongs to
+    #[arg(long, value_name = "ID", value_parser = run_id())]
+    pub(crate) run: Option<RunId>,
+    /// The money it moves, as an exact decimal
+    #[arg(long, value_name = "DECIMAL", requires = "currency", allow_negative_numbers = true, value_parser = amount())]
+    pub(crate) amount: Option<String>,
+    /// The currency of --amount
+    #[arg(long, value_name = "CODE", requires = "amount", value_parser = currency())]
+    pub(crate) currency: Option<String>,
+}
+
+/// What decides whether the caller may perform the effect.
+#[derive(Debug, Args)]
+pub(crate) struct DecideArgs {
+    /// The effect's name, kept across retries
+    #[arg(long, value_name = "KEY", value_parser = key())]
+    pub(crate) key: Key,
+    #[command(flatten)]
+    pub(crate) content: Content,
+    #[command(flatten)]
+    pub(crate) terms: Terms,
+}
+
+/// Under which terms another attempt is given.
+#[derive(Debug, Args)]
+pub(crate) struct Terms {
+    /// Perform it again if it is known to have failed
+    #[arg(long)]
+    pub(crate) allow_failed_retry: bool,
+    /// Perform it again if unknown and the first attempt is younger than this: as long as the provider remembers a key
+    #[arg(long, value_name = "DURATION", value_parser = longer_than_zero_ms())]
+    pub(crate) retry_unknown_within: Option<i64>,
+    /// At this attempt give no further one
+    #[arg(long, value_name = "N", value_parser = positive())]
+    pub(crate) max_attempts: Option<u32>,
+    /// Settled or renewed within this time, or else unknown
+    #[arg(long, value_name = "DURATION", value_parser = longer_than_zero_ms())]
+    pub(crate) lease: Option<i64>,
+    /// While somebody else is performing it, wait up to this long for the outcome
+    #[arg(long, value_name = "DURATION", value_parser = zero_or_longer())]
+    pub(crate) wait: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) facts: FactArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(mut_group("content", |group| group.required(true)))]
+pub(crate) struct ReserveArgs {
+    #[command(flatten)]
+    pub(crate) decide: DecideArgs,
+    /// Exit with this code (1 to 255) on every skip, instead of 0
+    #[arg(long, value_name = "N", value_parser = skip_exit())]
+    pub(crate) skip_exit: Option<u8>,
+}
+
+/// For which attempt a settling call speaks.
+#[derive(Debug, Args)]
+pub(crate) struct AttemptArgs {
+    /// The effect's name
+    #[arg(long, value_name = "KEY", value_parser = key())]
+    pub(crate) key: Key,
+    /// The attempt this speaks for, as reserve printed it; refused if it is not the current one
+    #[arg(long, value_name = "N", value_parser = positive())]
+    pub(crate) attempt: Option<u32>,
+    /// Refuse unless this is the receipt's owner
+    #[arg(long, value_name = "NAME", value_parser = owner())]
+    pub(crate) owner: Option<Owner>,
+}
+
+/// What the effect returned.
+#[derive(Debug, Args)]
+#[group(id = "returned", multiple = false)]
+pub(crate) struct ResultArgs {
+    /// What the effect returned: one JSON value
+    #[arg(long, value_name = "JSON", allow_hyphen_values = true, value_parser = not_empty())]
+    pub(crate) result_json: Option<OsString>,
+    /// What the effect returned: a file with one JSON value; '-' is standard input
+    #[arg(long, value_name = "PATH", value_parser = not_empty())]
+    pub(crate) result_file: Option<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SucceedArgs {
+    #[command(flatten)]
+    pub(crate) attempt: AttemptArgs,
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FailArgs {
+    #[command(flatten)]
+    pub(crate) attempt: AttemptArgs,
+    /// Why, in at most 4 KiB
+    #[arg(long, value_name = "TEXT", value_parser = evidence())]
+    pub(crate) reason: Option<Text>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UnknownArgs {
+    #[command(flatten)]
+    pub(crate) attempt: AttemptArgs,
+    /// Why, in at most 4 KiB
+    #[arg(long, value_name = "TEXT", value_parser = evidence())]
+    pub(crate) reason: Option<Text>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RenewArgs {
+    /// The effect's name
+    #[arg(long, value_name = "KEY", value_parser = key())]
+    pub(crate) key: Key,
+    /// The attempt this speaks for, as reserve printed it
+    #[arg(long, value_name = "N", value_parser = positive())]
+    pub(crate) attempt: u32,
+    /// Refuse unless this is the receipt's owner
+    #[arg(long, value_name = "NAME", value_parser = owner())]
+    pub(crate) owner: Option<Owner>,
+    /// How long from now it goes on
+    #[arg(long, value_name = "DURATION", value_parser = longer_than_zero_ms())]
+    pub(crate) lease: i64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResolveArgs {
+    #[command(flatten)]
+    pub(crate) attempt: AttemptArgs,
+    /// What the evidence shows: succeeded or failed
+    #[arg(long = "as", value_name = "STATE", value_parser = word::<VerdictArg>())]
+    pub(crate) verdict: VerdictArg,
+    /// What shows it, in at most 4 KiB
+    #[arg(long, value_name = "TEXT", value_parser = evidence())]
+    pub(crate) evidence: Text,
+    #[command(flatten)]
+    pub(crate) content: Content,
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
+}
+
+/// What evidence can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum VerdictArg {
+    /// It happened.
+    Succeeded,
+    /// It did not happen.
+    Failed,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The effect's name
+    #[arg(long, value_name = "KEY", value_parser = key())]
+    pub(crate) key: Key,
+    /// Print what happened to it, too, a line each
+    #[arg(long)]
+    pub(crate) history: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Only print the SQL that makes a database a ledger
+    #[arg(long)]
+    pub(crate) print_sql: bool,
+}

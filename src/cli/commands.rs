@@ -1,0 +1,96 @@
+//! One small file a command: arguments -> ledger -> reply.
+
+mod init;
+mod renew;
+mod reserve;
+mod resolve;
+mod settle;
+mod show;
+
+use std::time::Duration;
+
+use super::args::{Asked, FactArgs};
+use super::exit::Exit;
+use super::failure::Failure;
+use super::output::Output;
+use super::settings::Settings;
+use receipt_ledger::Ledger;
+use receipt_ledger::decide::Facts;
+use receipt_ledger::receipt::Amount;
+use receipt_ledger::store::sqlite::{OpenOptions, SqliteStore};
+
+/// How long a call waits for locks unless it is told otherwise.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// The same for a call that says what already happened: it must get through.
+const SETTLE_BUSY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Runs one command.
+pub(crate) fn run(asked: Asked, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
+    match asked {
+        Asked::Reserve(args) => reserve::run(args, settings, output),
+        Asked::Succeed(args) => settle::succeed(args, settings, output),
+        Asked::Fail(args) => settle::fail(args, settings, output),
+        Asked::Unknown(args) => settle::unknown(args, settings, output),
+        Asked::Renew(args) => renew::run(args, settings, output),
+        Asked::Resolve(args) => resolve::run(args, settings, output),
+        Asked::Show(args) => show::run(args, settings, output),
+        Asked::Init(args) => init::run(args, settings, output),
+    }
+}
+
+fn options(settings: &Settings, busy_timeout: Duration) -> Result<OpenOptions, Failure> {
+    let db = settings.db()?;
+    let url = db
+        .to_str()
+        .is_some_and(|db| db.starts_with("postgres://") || db.starts_with("postgresql://"));
+    if url {
+        return Err(Failure::new(
+            "usage",
+            "this receipt-ledger keeps ledgers in files only, not in PostgreSQL",
+        ));
+    }
+    let mut options = OpenOptions::new(db);
+    options.busy_timeout = settings.busy_timeout.unwrap_or(busy_timeout);
+    Ok(options)
+}
+
+/// Opens the ledger to decide; it is created if it is not there, unless that was forbidden.
+fn open_to_decide(
+    settings: &Settings,
+    output: &mut Output,
+) -> Result<Ledger<SqliteStore>, Failure> {
+    let mut options = options(settings, BUSY_TIMEOUT)?;
+    options.create = !settings.no_create;
+    let store = SqliteStore::open(options)?;
+    if store.created() {
+        output.note(&format!("created ledger {}", store.path().display()));
+    }
+    Ok(Ledger::new(store))
+}
+
+/// Opens the ledger to say what came of an effect.
+fn open_to_settle(settings: &Settings) -> Result<Ledger<SqliteStore>, Failure> {
+    let mut options = options(settings, SETTLE_BUSY_TIMEOUT)?;
+    options.create = false;
+    Ok(Ledger::new(SqliteStore::open(options)?))
+}
+
+/// Opens the ledger to look at it.
+fn open_to_read(settings: &Settings) -> Result<Ledger<SqliteStore>, Failure> {
+    Ok(Ledger::new(SqliteStore::open_to_read(options(
+        settings,
+        BUSY_TIMEOUT,
+    )?)?))
+}
+
+fn facts(args: FactArgs) -> Facts {
+    let amount = args.amount.zip(args.currency);
+    let amount = amount.map(|(value, currency)| {
+        Amount::parse(&value, &currency).expect("both were checked when they were read")
+    });
+    Facts {
+        owner: args.owner,
+        run: args.run,
+        amount,
+    }
+}

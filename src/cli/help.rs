@@ -1,0 +1,97 @@
+//! Help texts: the commands in groups, an example and the exit codes for each.
+
+use clap::Command;
+
+/// The commands by what they are for.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Decide", &["reserve"]),
+    (
+        "Say what came of it",
+        &["succeed", "fail", "unknown", "renew", "resolve"],
+    ),
+    ("Look", &["show"]),
+    ("Operate", &["init"]),
+];
+
+const EXIT_CODES: &str = "Exit codes: 0 an answer (a skip is one), 2 no answer, 3 a conflict.
+After 2 or 3 the effect must not be performed.";
+
+/// What `--version` says.
+pub(crate) fn version() -> String {
+    let sqlite = rusqlite::version();
+    format!("{} (SQLite {sqlite})", env!("CARGO_PKG_VERSION"))
+}
+
+/// Puts the commands into groups.
+pub(crate) fn grouped(command: Command) -> Command {
+    let mut text = String::from("{about}\n\n{usage-heading} {usage}\n");
+    for (heading, names) in GROUPS {
+        text.push_str(&format!("\n{heading}:\n"));
+        for name in *names {
+            let about = command.find_subcommand(name).and_then(Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            text.push_str(&format!("  {name:<12} {about}\n"));
+        }
+    }
+    text.push_str("\n{options}\n\n");
+    text.push_str(EXIT_CODES);
+    text.push_str("\n'receipt-ledger COMMAND --help' says more of a command.\n");
+    command.help_template(text)
+}
+
+pub(crate) const RESERVE: &str = "\
+Prints 'decision=… state=… attempt=…'. Perform the effect on EXECUTE and RETRY, on nothing else:
+
+  line=$(receipt-ledger --db receipts.db reserve --key charge:v1:order-42 --payload-file order.json) || exit
+  eval \"$line\"
+  case $decision in EXECUTE|RETRY) charge order.json && receipt-ledger --db receipts.db succeed \\
+    --key charge:v1:order-42 --attempt \"$attempt\" ;; esac
+
+Exit codes: 0 a decision, a skip too (N with --skip-exit N), 2 no decision, 3 CONFLICT.
+After 2 or 3 the effect must not be performed.";
+
+pub(crate) const SUCCEED: &str = "\
+Example:
+  receipt-ledger --db receipts.db succeed --key charge:v1:order-42 --attempt 1 --result-json '{\"charge\":\"ch_9\"}'
+
+Exit codes: 0 it stands, also if it was said before; 2 it could not be recorded.";
+
+pub(crate) const FAIL: &str = "\
+Only for what is known not to have happened; a timeout proves nothing: say 'unknown' then.
+
+Example:
+  receipt-ledger --db receipts.db fail --key charge:v1:order-42 --attempt 1 --reason 'card declined'
+
+Exit codes: 0 it stands, also if it was said before; 2 it could not be recorded.";
+
+pub(crate) const UNKNOWN: &str = "\
+Example:
+  receipt-ledger --db receipts.db unknown --key charge:v1:order-42 --attempt 1 --reason 'timeout after 30s'
+
+Exit codes: 0 it stands, also if it was said before; 2 it could not be recorded.";
+
+pub(crate) const RENEW: &str = "\
+Example:
+  receipt-ledger --db receipts.db renew --key charge:v1:order-42 --attempt 1 --lease 60s
+
+Exit codes: 0 the lease runs again; 2 it does not: somebody else took the key or settled it.";
+
+pub(crate) const RESOLVE: &str = "\
+Example:
+  receipt-ledger --db receipts.db resolve --key charge:v1:order-42 --as succeeded --evidence 'charge ch_9 in the dashboard'
+
+Exit codes: 0 it stands, also if it was said before; 2 it could not be recorded; 3 the fingerprint differs.";
+
+pub(crate) const SHOW: &str = "\
+Example:
+  receipt-ledger --db receipts.db show --key charge:v1:order-42 --history
+
+Exit codes: 0 shown, 2 no such receipt or no ledger.";
+
+pub(crate) const INIT: &str = "\
+Also puts a ledger into a SQLite database of yours. On a ledger it changes nothing.
+
+Example:
+  receipt-ledger --db receipts.db init
+
+Exit codes: 0 the ledger is there, 2 it could not be created.";

@@ -1,0 +1,68 @@
+//! The one place that prints: answers to standard output, everything for people to standard error.
+
+use std::io::{self, Write};
+
+use super::args::Format;
+use super::failure::Failure;
+use super::render::{self, Line};
+
+/// Where answers go, and how they are written.
+#[derive(Debug)]
+pub(crate) struct Output {
+    format: Format,
+}
+
+impl Output {
+    pub(crate) fn new(format: Format) -> Output {
+        Output { format }
+    }
+
+    pub(crate) fn set_format(&mut self, format: Format) {
+        self.format = format;
+    }
+
+    /// Writes answers, all of them or an error.
+    pub(crate) fn lines(&mut self, lines: &[Line]) -> Result<(), Failure> {
+        let mut bytes = Vec::new();
+        for line in lines {
+            match self.format {
+                Format::Text => render::text(line, &mut bytes),
+                Format::Json => render::json(line, &mut bytes),
+            }
+        }
+        self.raw(&bytes)
+    }
+
+    /// Writes bytes to standard output as they are.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let mut stdout = io::stdout().lock();
+        stdout
+            .write_all(bytes)
+            .and_then(|()| stdout.flush())
+            .map_err(|error| {
+                Failure::new(
+                    "output",
+                    format!("cannot write the answer to standard output: {error}"),
+                )
+                .hint("the ledger keeps what it decided; ask again, or see 'receipt-ledger show'")
+            })
+    }
+
+    /// Tells something to people.
+    pub(crate) fn note(&mut self, note: &str) {
+        to_stderr(&format!("note: {}\n", render::without_controls(note)));
+    }
+
+    /// Tells what went wrong.
+    pub(crate) fn failure(&mut self, failure: &Failure) {
+        to_stderr(&match self.format {
+            Format::Text => render::failure_text(failure),
+            Format::Json => render::failure_json(failure),
+        });
+    }
+}
+
+/// Standard error is for people: where it cannot be written there is nobody to tell, and the exit code still speaks.
+fn to_stderr(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
