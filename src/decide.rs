@@ -3,11 +3,13 @@
 //! No I/O, no clock, no randomness and no store is touched here, so a store may run a rule again after a lost race.
 //! A fingerprint is compared before anything else: who comes with another content learns nothing of the first.
 
+mod conclude;
 mod record;
 mod reserve;
 mod resolve;
 mod settle;
 
+pub use conclude::{ConcludeAnswer, conclude};
 pub use record::{Record, RecordAnswer, record};
 pub use reserve::{Decision, Reserve, ReserveAnswer, reserve};
 pub use resolve::{Resolve, ResolveAnswer, Verdict, resolve};

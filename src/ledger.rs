@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use crate::decide::{
-    self, Change, Decision, Record, RecordAnswer, Renew, Reserve, ReserveAnswer, Resolve,
-    ResolveAnswer, Settle, SettleAnswer,
+    self, Change, ConcludeAnswer, Decision, Record, RecordAnswer, Renew, Reserve, ReserveAnswer,
+    Resolve, ResolveAnswer, Settle, SettleAnswer,
 };
 use crate::error::Error;
 use crate::receipt::{Entry, Fingerprint, Key, State, Timestamp};
@@ -34,9 +34,12 @@ impl<S: Store> Ledger<S> {
         &mut self.store
     }
 
-    /// Gives the store back, to be closed.
-    pub fn into_store(self) -> S {
-        self.store
+    /// Closes the store: what is at rest is then whole.
+    ///
+    /// # Errors
+    /// [`Error`]; every answer given still stands.
+    pub fn close(self) -> Result<(), Error> {
+        Box::new(self.store).close()
     }
 
     /// Decides whether the caller may perform the effect now (contract §4).
@@ -111,6 +114,16 @@ impl<S: Store> Ledger<S> {
     pub fn settle(&mut self, request: &Settle) -> Result<SettleAnswer, Error> {
         self.decide(&request.key, |existing, now| {
             decide::settle(existing, request, now)
+        })
+    }
+
+    /// Says what came of a command that was started under an attempt; what it has settled itself stands (contract §6.7).
+    ///
+    /// # Errors
+    /// [`Error`] when the ledger cannot answer.
+    pub fn conclude(&mut self, outcome: &Settle) -> Result<ConcludeAnswer, Error> {
+        self.decide(&outcome.key, |existing, now| {
+            decide::conclude(existing, outcome, now)
         })
     }
 

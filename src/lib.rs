@@ -24,6 +24,7 @@
 //! The straight line of a request: a verb of [`Ledger`] joins one rule of [`decide`] to one transaction of a
 //! [`store::Store`]; the answer comes back only after it is durable.
 
+pub mod child;
 pub mod decide;
 pub mod error;
 pub mod fingerprint;

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use super::failed_exit::FailedExit;
 use super::help;
 use super::parse::{
-    amount, currency, duration, evidence, fingerprint, key, longer_than_zero_ms, not_empty, owner,
-    positive, run_id, skip_exit, word, zero_or_longer,
+    amount, currency, duration, evidence, failed_exit, fingerprint, key, longer_than_zero,
+    longer_than_zero_ms, not_empty, owner, positive, run_id, skip_exit, word, zero_or_longer,
 };
 use receipt_ledger::receipt::{Fingerprint, Key, Owner, RunId, Text};
 
@@ -94,6 +95,9 @@ commands! {
     /// Ask whether the effect may be performed now
     #[command(after_help = help::RESERVE)]
     Reserve(ReserveArgs),
+    /// Perform a command under a receipt: once, unless somebody says that again is safe
+    #[command(after_help = help::RUN)]
+    Run(RunArgs),
     /// Say that the effect happened
     #[command(after_help = help::SUCCEED)]
     Succeed(SucceedArgs),
@@ -191,6 +195,38 @@ pub(crate) struct ReserveArgs {
     /// Exit with this code (1 to 255) on every skip, instead of 0
     #[arg(long, value_name = "N", value_parser = skip_exit())]
     pub(crate) skip_exit: Option<u8>,
+}
+
+#[derive(Debug, Args)]
+#[command(mut_group("content", |group| group.required(true)))]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) decide: DecideArgs,
+    #[command(flatten)]
+    pub(crate) perform: PerformArgs,
+}
+
+/// How a command is performed, and what its end means.
+#[derive(Debug, Args)]
+pub(crate) struct PerformArgs {
+    /// Exit codes that prove that nothing happened: a list such as 1,64-78, or any
+    #[arg(long, value_name = "CODES", value_parser = failed_exit())]
+    pub(crate) failed_exit: Option<FailedExit>,
+    /// After this long TERM, 10 s later KILL; the outcome is then unknown
+    #[arg(long, value_name = "DURATION", value_parser = longer_than_zero())]
+    pub(crate) timeout: Option<Duration>,
+    /// Keep the command's standard output (at most 1 MiB) and print it again where the effect has happened
+    #[arg(long)]
+    pub(crate) capture: bool,
+    /// Exit with this code (0 to 255) instead of 75 where it is in flight, failed or unknown
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8))]
+    pub(crate) skip_exit: Option<u8>,
+    /// Print no decision where the command is started, or the exit is 0
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    /// The command and its arguments, behind --
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
 }
 
 /// For which attempt a settling call speaks.

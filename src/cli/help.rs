@@ -4,7 +4,7 @@ use clap::Command;
 
 /// The commands by what they are for.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Decide", &["reserve"]),
+    ("Decide", &["run", "reserve"]),
     (
         "Say what came of it",
         &["succeed", "fail", "unknown", "renew", "resolve"],
@@ -49,6 +49,18 @@ Prints 'decision=… state=… attempt=…'. Perform the effect on EXECUTE and R
 
 Exit codes: 0 a decision, a skip too (N with --skip-exit N), 2 no decision, 3 CONFLICT.
 After 2 or 3 the effect must not be performed.";
+
+pub(crate) const RUN: &str = "\
+Decides as reserve does; on EXECUTE and RETRY starts the command and records what came of it: exit code 0 is
+succeeded, a code in --failed-exit or a command that cannot be started is failed, anything else is unknown.
+The command finds RECEIPT_LEDGER_KEY, _FINGERPRINT, _ATTEMPT and _DB in its environment.
+
+Example:
+  receipt-ledger --db receipts.db run --key report:2026-11-29 --fingerprint v1 -- send-report
+
+Exit codes: the command's own (128+n for a signal, 124 for --timeout, 126 and 127 if it cannot be started);
+not started: 0 if it has succeeded before, 75 if in flight, failed or unknown (--skip-exit N), 3 CONFLICT,
+2 no decision. 2 also where the outcome or the output is lost: 0 always means that success is on record.";
 
 pub(crate) const SUCCEED: &str = "\
 Example:

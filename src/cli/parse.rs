@@ -12,6 +12,7 @@ use clap::builder::{
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::exit::Exit;
+use super::failed_exit::FailedExit;
 use super::failure::Failure;
 use super::output::Output;
 use receipt_ledger::receipt::{
@@ -70,6 +71,14 @@ pub(crate) fn longer_than_zero_ms() -> impl TypedValueParser<Value = i64> {
         Ok(0) => Err(DurationError::Zero),
         other => other,
     })
+}
+
+pub(crate) fn longer_than_zero() -> impl TypedValueParser<Value = Duration> {
+    longer_than_zero_ms().map(from_ms)
+}
+
+pub(crate) fn failed_exit() -> impl TypedValueParser<Value = FailedExit> {
+    StringValueParser::new().try_map(|given| FailedExit::parse(&given))
 }
 
 /// One of the words of a closed list.

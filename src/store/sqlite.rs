@@ -10,8 +10,9 @@ mod schema;
 
 pub use schema::creation_sql;
 
+use std::ffi::OsString;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use rusqlite::{
@@ -198,29 +199,8 @@ impl SqliteStore {
         }
         made |= store.created;
         let path = store.place.path.clone();
-        store.close()?;
+        Box::new(store).close()?;
         Ok((made, path))
-    }
-
-    /// Whether opening created the ledger.
-    pub fn created(&self) -> bool {
-        self.created
-    }
-
-    /// The ledger's absolute path, links resolved.
-    pub fn path(&self) -> &Path {
-        &self.place.path
-    }
-
-    /// Closes the file. The last to do so folds the log back, so that the file alone is whole.
-    ///
-    /// # Errors
-    /// [`Error::Io`]; every answer given still stands, the next call folds the log back.
-    pub fn close(self) -> Result<(), Error> {
-        let ledger = self.place.shown();
-        self.connection
-            .close()
-            .map_err(|(_, error)| Trouble::Sqlite(error).told("close", &ledger, self.busy_timeout))
     }
 
     /// The one place where a transaction that may write begins and ends. `IMMEDIATE`, so that nobody decides between
@@ -328,6 +308,33 @@ impl Store for SqliteStore {
             ledger: self.place.shown(),
             source,
         })
+    }
+
+    fn set_busy_timeout(&mut self, busy_timeout: Duration) -> Result<(), Error> {
+        self.busy_timeout = busy_timeout;
+        connect::wait_up_to(&mut self.connection, busy_timeout).map_err(|error| {
+            Trouble::Sqlite(error).told("set up", &self.place.shown(), busy_timeout)
+        })
+    }
+
+    fn name(&self) -> OsString {
+        self.place.path.clone().into_os_string()
+    }
+
+    fn created(&self) -> bool {
+        self.created
+    }
+
+    /// The last to close the file folds the log back, so that the file alone is whole.
+    fn close(self: Box<Self>) -> Result<(), Error> {
+        let SqliteStore {
+            connection,
+            place,
+            busy_timeout,
+            ..
+        } = *self;
+        let told = |error| Trouble::Sqlite(error).told("close", &place.shown(), busy_timeout);
+        connection.close().map_err(|(_, error)| told(error))
     }
 }
 

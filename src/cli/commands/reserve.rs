@@ -28,7 +28,7 @@ pub(crate) fn run(
     };
     let line = Line::decision(&request.key, answer.decision, answer.state, answer.attempt);
     output.lines(&[line])?;
-    ledger.into_store().close()?;
+    ledger.close()?;
     Ok(Exit::of_decision(answer.decision, args.skip_exit))
 }
 

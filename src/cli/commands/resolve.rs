@@ -38,7 +38,7 @@ pub(crate) fn run(
     let mut ledger = open_to_settle(settings)?;
     let answer = ledger.resolve(&request)?;
     let told = tell(&answer, verb, &request, output);
-    ledger.into_store().close()?;
+    ledger.close()?;
     told
 }
 

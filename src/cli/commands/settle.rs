@@ -70,7 +70,7 @@ fn run(
     let mut ledger = open_to_settle(settings)?;
     let answer = ledger.settle(&request)?;
     let told = tell(&answer, verb, &request.key, output);
-    ledger.into_store().close()?;
+    ledger.close()?;
     told
 }
 

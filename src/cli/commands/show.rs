@@ -33,6 +33,6 @@ pub(crate) fn run(
         .map(|row| Line::history(&args.key, row));
     let lines: Vec<Line> = std::iter::once(line).chain(history).collect();
     output.lines(&lines)?;
-    ledger.into_store().close()?;
+    ledger.close()?;
     Ok(Exit::ANSWERED)
 }
