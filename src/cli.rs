@@ -4,6 +4,7 @@
 //! printing happens in `output` alone.
 
 mod args;
+mod batch;
 mod commands;
 mod content;
 mod exit;

@@ -1,11 +1,15 @@
 //! One small file a command: arguments -> ledger -> reply.
 
+mod apply;
+mod batch;
+mod drain;
 mod init;
+pub(super) mod record;
 mod renew;
 mod reserve;
-mod resolve;
+pub(super) mod resolve;
 mod run;
-mod settle;
+pub(super) mod settle;
 mod show;
 
 use std::time::Duration;
@@ -38,6 +42,10 @@ pub(crate) fn answer(
     match asked {
         Asked::Reserve(args) => reserve::run(args, settings, output),
         Asked::Run(args) => run::run(args, settings, output),
+        Asked::Record(args) => record::run(args, settings, output),
+        Asked::Drain(args) => drain::run(args, settings, output),
+        Asked::Apply(args) => apply::run(args, settings, output),
+        Asked::Batch(_) => batch::run(settings, output),
         Asked::Succeed(args) => settle::succeed(args, settings, output),
         Asked::Fail(args) => settle::fail(args, settings, output),
         Asked::Unknown(args) => settle::unknown(args, settings, output),
@@ -76,6 +84,17 @@ pub(super) fn open_to_decide(
         output.note(&format!("created ledger {}", store.name().display()));
     }
     Ok(Ledger::new(Box::new(store)))
+}
+
+/// Opens the ledger to perform what is on record there.
+fn open_to_drain(settings: &Settings, output: &mut Output) -> Result<OpenLedger, Failure> {
+    open_to_decide(
+        &Settings {
+            no_create: true,
+            ..settings.clone()
+        },
+        output,
+    )
 }
 
 /// Opens the ledger to say what came of an effect.

@@ -52,6 +52,24 @@ impl Exit {
         Exit::of_code(signal.saturating_add(128))
     }
 
+    /// The exit of `drain`.
+    pub(crate) fn of_drain(all_succeeded: bool) -> Exit {
+        if all_succeeded {
+            Exit::ANSWERED
+        } else {
+            Exit::NOT_PERFORMED
+        }
+    }
+
+    /// The exit of `batch`: any error before any conflict.
+    pub(crate) fn of_batch(errors: bool, conflicts: bool) -> Exit {
+        match (errors, conflicts) {
+            (true, _) => Exit::NO_ANSWER,
+            (false, true) => Exit::CONFLICT,
+            (false, false) => Exit::ANSWERED,
+        }
+    }
+
     /// Whether this says that all is well.
     pub(crate) fn is_success(self) -> bool {
         self == Exit::ANSWERED

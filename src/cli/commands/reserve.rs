@@ -16,7 +16,7 @@ pub(crate) fn run(
     settings: &Settings,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let wait = args.decide.terms.wait;
+    let wait = args.decide.wait;
     let request = request(args.decide)?;
     let mut ledger = open_to_decide(settings, output)?;
     let answer = match wait {

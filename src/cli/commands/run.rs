@@ -12,9 +12,10 @@ use receipt_ledger::child::{Input, Supervisor};
 use receipt_ledger::decide::{Decision, Reserve, ReserveAnswer};
 use receipt_ledger::ledger::Waiting;
 use receipt_ledger::receipt::Entry;
+use receipt_ledger::store::WithHistory;
 
 /// A lease for a command: a machine that dies is noticed within a minute.
-const LEASE_MS: i64 = 60_000;
+pub(super) const LEASE_MS: i64 = 60_000;
 
 pub(crate) fn run(
     args: RunArgs,
@@ -22,7 +23,7 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     let mut supervisor = supervisor()?;
-    let wait = args.decide.terms.wait;
+    let wait = args.decide.wait;
     let mut request = reserve::request(args.decide)?;
     request.lease_ms.get_or_insert(LEASE_MS);
     let mut ledger = open_to_decide(settings, output)?;
@@ -44,7 +45,7 @@ pub(crate) fn run(
         state,
         attempt,
     } = answer;
-    let skip_exit = Exit::of_skip(decision, args.perform.skip_exit);
+    let skip_exit = Exit::of_skip(decision, args.skip_exit);
     if !args.perform.quiet || !skip_exit.is_success() {
         output.line_aside(&Line::decision(&request.key, decision, state, attempt));
     }
@@ -84,7 +85,7 @@ pub(super) fn close_after(ledger: OpenLedger, output: Output) {
 
 /// Prints what the command wrote when it succeeded.
 fn replay(request: &Reserve, ledger: &mut OpenLedger, output: &mut Output) -> Result<(), Failure> {
-    let reading = ledger.show(&request.key, false)?;
+    let reading = ledger.show(&request.key, WithHistory::No)?;
     let result = match &reading.entry {
         Some(Entry::Whole(receipt)) => receipt.result.as_ref(),
         Some(Entry::Pruned(_)) | None => None,

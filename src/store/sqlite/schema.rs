@@ -44,8 +44,8 @@ CREATE TABLE receipt_ledger_receipt (
     CHECK ((settled_by IS NULL) = (settled_at_ms IS NULL))
 ) STRICT;
 
-CREATE INDEX receipt_ledger_receipt_unsettled ON receipt_ledger_receipt (state)
-    WHERE state IN ('recorded', 'reserved', 'unknown');
+CREATE INDEX receipt_ledger_receipt_not_succeeded ON receipt_ledger_receipt (state)
+    WHERE state = 'recorded' OR state = 'reserved' OR state = 'unknown' OR state = 'failed';
 
 CREATE INDEX receipt_ledger_receipt_run ON receipt_ledger_receipt (run) WHERE run IS NOT NULL;
 
