@@ -90,9 +90,10 @@ fn statements(connection: &Connection, sql: &str) -> Result<usize, String> {
 
 /// SQLite's own words, without the statement itself: it may hold what must not be shown.
 fn reason(error: &rusqlite::Error) -> String {
-    match error {
-        rusqlite::Error::SqlInputError { msg, offset, .. } => format!("{msg} (at byte {offset})"),
-        other => other.to_string(),
+    if let rusqlite::Error::SqlInputError { msg, offset, .. } = error {
+        format!("{msg} (at byte {offset})")
+    } else {
+        error.to_string()
     }
 }
 
@@ -164,11 +165,13 @@ fn forbidden(action: &AuthAction<'_>) -> Option<String> {
 
 /// A constraint that waited for the commit belongs to the statements, not to the ledger.
 pub(super) fn told(error: Error, ledger: &str) -> Error {
-    match error {
-        Error::Corrupt { found, .. } if found.contains("constraint failed") => Error::Sql {
+    if let Error::Corrupt { found, .. } = &error
+        && found.contains("constraint failed")
+    {
+        return Error::Sql {
             ledger: ledger.to_owned(),
-            why: found,
-        },
-        other => other,
+            why: found.clone(),
+        };
     }
+    error
 }
