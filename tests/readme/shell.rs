@@ -144,7 +144,7 @@ fn charge_while_the_second_is_locked(shop: &Shop) -> Said {
         &format!(
             "#!/bin/sh
              case \"$*\" in 'reserve --key charge:v1:order-42 '*)
-               echo >lock; read -r go <locked
+               echo asked >asked; echo >lock; read -r go <locked
                {real} \"$@\"; code=$?
                echo >unlock; read -r go <unlocked
                exit $code ;;
@@ -171,6 +171,7 @@ fn charge_while_the_second_is_locked(shop: &Shop) -> Said {
         .env("RECEIPT_LEDGER_DB", "receipts.db")
         .env("RECEIPT_LEDGER_BUSY_TIMEOUT", "50ms");
     let told = said(&mut script);
+    assert_eq!(shop.read("asked"), "asked\n", "{told:?}");
     rival.join().unwrap();
     told
 }
