@@ -12,6 +12,7 @@ mod project;
 mod session;
 mod shell;
 mod shop;
+mod tables;
 
 macro_rules! examples {
     ($($name:ident: $test:path;)*) => {
