@@ -1,8 +1,7 @@
 //! Every example in README.md, run for real: a fenced block that no test runs is itself a failure.
 //!
-//! A `console` block needs no name: it is typed into a shell, and what it shows is compared with what comes back; with
-//! the word `run` behind it, it belongs to the command of that name. Any other block has a name behind its language, and
-//! a test of that name here. Only a `text` block is not run.
+//! A `console` block needs no name: it is typed into a shell, and what it shows is compared with what comes back.
+//! Any other block has a name behind its language, and a test of that name here. Only a `text` block is not run.
 #![allow(clippy::unwrap_used)]
 
 mod block;
@@ -44,23 +43,11 @@ fn every_console_block_prints_what_it_shows() {
 }
 
 #[test]
-#[ignore = "run"]
-fn every_console_block_of_run_prints_what_it_shows() {
-    for block in block::all()
-        .iter()
-        .filter(|block| block.info == "console run")
-    {
-        session::prints_what_it_shows(block);
-    }
-}
-
-#[test]
 fn every_block_is_run_by_a_test() {
     let mut unseen: Vec<String> = NAMED.iter().map(|name| name.replace('_', "-")).collect();
     for block in block::all() {
         match block.info.split_once(' ') {
             None if block.info == "console" || block.info == "text" => {}
-            Some(("console", "run")) => {}
             Some((_, name)) if unseen.iter().any(|unseen| unseen == name) => {
                 unseen.retain(|unseen| unseen != name)
             }

@@ -159,6 +159,8 @@ fn every_error_code_can_be_provoked_and_exits_with_2() {
             // macOS has no device that is always full.
             "output" if !std::path::Path::new("/dev/full").exists() => continue,
             "output" => "reserve --key new --fingerprint f >/dev/full".to_owned(),
+            "no-output" => "run --key new --fingerprint f --quiet --capture -- true".to_owned(),
+            "not-recorded" => "run --key new --fingerprint f --quiet -- rm receipts.db".to_owned(),
             other => panic!("no call is known that provokes {other}"),
         };
         let reserve =
@@ -166,7 +168,9 @@ fn every_error_code_can_be_provoked_and_exits_with_2() {
         if code != "busy" {
             assert_eq!(shop.sh(reserve).code, 0);
         }
+        let uncaptured = "receipt-ledger --db receipts.db run --key new --fingerprint f -- true";
         match code {
+            "no-output" => assert_eq!(shop.sh(uncaptured).code, 0),
             "newer-ledger" => version("99"),
             "corrupt" => version("none"),
             _ => {}
