@@ -1,6 +1,8 @@
 //! The pure rules, cell by cell: the expectations are the contract's own tables, written out.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../support/contract.rs"]
+mod contract;
 #[path = "../support/table.rs"]
 mod table;
 

@@ -4,34 +4,12 @@ use receipt_ledger::decide::{Refusal, Renew, SettleAnswer, renew};
 use receipt_ledger::receipt::{Entry, EventKind, State};
 
 use crate::cast::*;
+use crate::contract::RENEW;
 use crate::table::rows;
-
-/// `renewed`: the lease runs from now; `back`: so it does, and the history tells that it came back from unknown.
-const TABLE: &str = "
-| before                        | renew     |
-| nothing                       | not-found |
-| reserved, no lease            | renewed   |
-| reserved, lease running       | renewed   |
-| reserved, lease run out       | back      |
-| reserved, no lease, late      | renewed   |
-| reserved, lease run out, late | back      |
-| unknown                       | invalid   |
-| unknown, late                 | invalid   |
-| succeeded                     | invalid   |
-| succeeded, result             | invalid   |
-| succeeded, late               | invalid   |
-| failed                        | invalid   |
-| failed, late                  | invalid   |
-| failed, reconciled            | invalid   |
-| failed, reconciled, late      | invalid   |
-| pruned succeeded              | invalid   |
-| pruned failed                 | invalid   |
-| pruned failed, late           | invalid   |
-";
 
 #[test]
 fn every_cell_of_the_table_runs_the_lease_again_or_refuses() {
-    for row in &rows(TABLE)[1..] {
+    for row in &rows(RENEW)[1..] {
         let (name, expected) = (row[0], row[1]);
         for attempt in [1, 2] {
             for lease_ms in [1, MINUTE, i64::MAX] {

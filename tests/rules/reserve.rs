@@ -4,32 +4,8 @@ use receipt_ledger::decide::{Decision, Reserve, ReserveAnswer, reserve};
 use receipt_ledger::receipt::{Entry, EventKind, State};
 
 use crate::cast::*;
+use crate::contract::RESERVE;
 use crate::table::cells;
-
-/// `allow` is --allow-failed-retry; `younger`, `exactly`, `older` say how the first attempt's age compares with the
-/// duration of --retry-unknown-within; `max` is --max-attempts at the current attempt, `max+1` one above it.
-const TABLE: &str = "
-| before                        | plain          | allow          | younger        | exactly        | older          | allow younger  | allow max      | younger max    | allow younger max | allow max+1    | younger max+1  |
-| nothing                       | EXECUTE        | EXECUTE        | EXECUTE        | EXECUTE        | EXECUTE        | EXECUTE        | EXECUTE        | EXECUTE        | EXECUTE           | EXECUTE        | EXECUTE        |
-| recorded                      | EXECUTE        | EXECUTE        | EXECUTE        | EXECUTE        | EXECUTE        | EXECUTE        | EXECUTE        | EXECUTE        | EXECUTE           | EXECUTE        | EXECUTE        |
-| reserved, no lease            | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT    | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT |
-| reserved, lease running       | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT    | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT |
-| reserved, lease run out       | SKIP_UNKNOWN   | SKIP_UNKNOWN   | RETRY          | SKIP_UNKNOWN   | SKIP_UNKNOWN   | RETRY          | SKIP_UNKNOWN   | SKIP_UNKNOWN   | SKIP_UNKNOWN      | SKIP_UNKNOWN   | RETRY          |
-| reserved, no lease, late      | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT    | SKIP_IN_FLIGHT | SKIP_IN_FLIGHT |
-| reserved, lease run out, late | SKIP_UNKNOWN   | SKIP_UNKNOWN   | RETRY          | SKIP_UNKNOWN   | SKIP_UNKNOWN   | RETRY          | SKIP_UNKNOWN   | SKIP_UNKNOWN   | SKIP_UNKNOWN      | SKIP_UNKNOWN   | RETRY          |
-| unknown                       | SKIP_UNKNOWN   | SKIP_UNKNOWN   | RETRY          | SKIP_UNKNOWN   | SKIP_UNKNOWN   | RETRY          | SKIP_UNKNOWN   | SKIP_UNKNOWN   | SKIP_UNKNOWN      | SKIP_UNKNOWN   | RETRY          |
-| unknown, late                 | SKIP_UNKNOWN   | SKIP_UNKNOWN   | RETRY          | SKIP_UNKNOWN   | SKIP_UNKNOWN   | RETRY          | SKIP_UNKNOWN   | SKIP_UNKNOWN   | SKIP_UNKNOWN      | SKIP_UNKNOWN   | RETRY          |
-| succeeded                     | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED    | SKIP_SUCCEEDED | SKIP_SUCCEEDED |
-| succeeded, result             | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED    | SKIP_SUCCEEDED | SKIP_SUCCEEDED |
-| succeeded, late               | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED    | SKIP_SUCCEEDED | SKIP_SUCCEEDED |
-| failed                        | SKIP_FAILED    | RETRY          | SKIP_FAILED    | SKIP_FAILED    | SKIP_FAILED    | RETRY          | SKIP_FAILED    | SKIP_FAILED    | SKIP_FAILED       | RETRY          | SKIP_FAILED    |
-| failed, late                  | SKIP_FAILED    | SKIP_FAILED    | SKIP_FAILED    | SKIP_FAILED    | SKIP_FAILED    | SKIP_FAILED    | SKIP_FAILED    | SKIP_FAILED    | SKIP_FAILED       | SKIP_FAILED    | SKIP_FAILED    |
-| failed, reconciled            | SKIP_FAILED    | RETRY          | SKIP_FAILED    | SKIP_FAILED    | SKIP_FAILED    | RETRY          | SKIP_FAILED    | SKIP_FAILED    | SKIP_FAILED       | RETRY          | SKIP_FAILED    |
-| failed, reconciled, late      | SKIP_FAILED    | RETRY          | SKIP_FAILED    | SKIP_FAILED    | SKIP_FAILED    | RETRY          | SKIP_FAILED    | SKIP_FAILED    | SKIP_FAILED       | RETRY          | SKIP_FAILED    |
-| pruned succeeded              | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED | SKIP_SUCCEEDED    | SKIP_SUCCEEDED | SKIP_SUCCEEDED |
-| pruned failed                 | SKIP_FAILED    | RETRY          | SKIP_FAILED    | SKIP_FAILED    | SKIP_FAILED    | RETRY          | SKIP_FAILED    | SKIP_FAILED    | SKIP_FAILED       | RETRY          | SKIP_FAILED    |
-| pruned failed, late           | SKIP_FAILED    | SKIP_FAILED    | SKIP_FAILED    | SKIP_FAILED    | SKIP_FAILED    | SKIP_FAILED    | SKIP_FAILED    | SKIP_FAILED    | SKIP_FAILED       | SKIP_FAILED    | SKIP_FAILED    |
-";
 
 fn request(flags: &str, bound_to: &str, attempt: u32) -> Reserve {
     let mut request = Reserve::new(key(), fingerprint(bound_to));
@@ -51,7 +27,7 @@ fn request(flags: &str, bound_to: &str, attempt: u32) -> Reserve {
 #[test]
 fn every_cell_of_the_table_gives_its_decision_its_state_and_its_attempt() {
     let mut seen = 0;
-    for (name, flags, expected) in cells(TABLE) {
+    for (name, flags, expected) in cells(RESERVE) {
         for attempt in [1, 2, 7] {
             let existing = before(name, attempt);
             let (answer, change) =
@@ -88,7 +64,7 @@ fn every_cell_of_the_table_gives_its_decision_its_state_and_its_attempt() {
 
 #[test]
 fn another_fingerprint_is_a_conflict_before_anything_else_and_changes_no_receipt() {
-    for (name, flags, _) in cells(TABLE) {
+    for (name, flags, _) in cells(RESERVE) {
         let Some(existing) = before(name, 2) else {
             continue;
         };

@@ -4,31 +4,8 @@ use receipt_ledger::decide::{Refusal, Resolve, ResolveAnswer, Verdict, resolve};
 use receipt_ledger::receipt::{Entry, EventKind, SettledBy, State};
 
 use crate::cast::*;
+use crate::contract::RESOLVE;
 use crate::table::cells;
-
-/// A cell is the state after a change (always settled by reconciliation), `same` where it stands already.
-const TABLE: &str = "
-| before                        | succeeded | succeeded same result | succeeded other result | failed    |
-| nothing                       | succeeded | succeeded             | succeeded              | not-found |
-| recorded                      | succeeded | succeeded             | succeeded              | failed    |
-| reserved, no lease            | invalid   | invalid               | invalid                | invalid   |
-| reserved, lease running       | invalid   | invalid               | invalid                | invalid   |
-| reserved, lease run out       | succeeded | succeeded             | succeeded              | failed    |
-| reserved, no lease, late      | invalid   | invalid               | invalid                | invalid   |
-| reserved, lease run out, late | succeeded | succeeded             | succeeded              | failed    |
-| unknown                       | succeeded | succeeded             | succeeded              | failed    |
-| unknown, late                 | succeeded | succeeded             | succeeded              | failed    |
-| succeeded                     | same      | invalid               | invalid                | invalid   |
-| succeeded, result             | same      | same                  | invalid                | invalid   |
-| succeeded, late               | same      | invalid               | invalid                | invalid   |
-| failed                        | succeeded | succeeded             | succeeded              | same      |
-| failed, late                  | succeeded | succeeded             | succeeded              | failed    |
-| failed, reconciled            | succeeded | succeeded             | succeeded              | same      |
-| failed, reconciled, late      | succeeded | succeeded             | succeeded              | same      |
-| pruned succeeded              | same      | invalid               | invalid                | invalid   |
-| pruned failed                 | succeeded | succeeded             | succeeded              | same      |
-| pruned failed, late           | succeeded | succeeded             | succeeded              | answered  |
-";
 
 fn call(verdict: &str) -> Resolve {
     let result = match verdict {
@@ -53,7 +30,7 @@ fn call(verdict: &str) -> Resolve {
 #[test]
 fn every_cell_of_the_table_settles_by_evidence_refuses_or_changes_nothing() {
     let mut seen = 0;
-    for (name, verdict, expected) in cells(TABLE) {
+    for (name, verdict, expected) in cells(RESOLVE) {
         for attempt in [1, 2, 7] {
             let existing = before(name, attempt);
             let current = existing.as_ref().map_or(0, Entry::attempt);
@@ -132,7 +109,7 @@ fn every_cell_of_the_table_settles_by_evidence_refuses_or_changes_nothing() {
 
 #[test]
 fn another_fingerprint_is_a_conflict_before_attempt_owner_and_state() {
-    for (name, verdict, _) in cells(TABLE) {
+    for (name, verdict, _) in cells(RESOLVE) {
         let Some(existing) = before(name, 2) else {
             continue;
         };
@@ -158,7 +135,7 @@ fn another_fingerprint_is_a_conflict_before_attempt_owner_and_state() {
 
 #[test]
 fn without_a_fingerprint_nothing_can_be_put_on_record_but_what_stands_can_be_settled() {
-    for (name, verdict, expected) in cells(TABLE) {
+    for (name, verdict, expected) in cells(RESOLVE) {
         let mut request = call(verdict);
         request.fingerprint = None;
         let (answer, change) = resolve(before(name, 1).as_ref(), &request, at(NOW));

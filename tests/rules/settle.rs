@@ -4,32 +4,8 @@ use receipt_ledger::decide::{Refusal, Settle, SettleAnswer, Settlement, settle};
 use receipt_ledger::receipt::{Entry, EventKind, SettledBy, State};
 
 use crate::cast::*;
+use crate::contract::SETTLE;
 use crate::table::cells;
-
-/// A cell is the state after a change; `same` where saying it again changes nothing; `invalid` for
-/// `invalid-transition`; `invalid, marked` where the refused success is kept as evidence.
-const TABLE: &str = "
-| before                        | succeed         | succeed same result | succeed other result | fail      | unknown   |
-| nothing                       | not-found       | not-found           | not-found            | not-found | not-found |
-| recorded                      | invalid         | invalid             | invalid              | invalid   | invalid   |
-| reserved, no lease            | succeeded       | succeeded           | succeeded            | failed    | unknown   |
-| reserved, lease running       | succeeded       | succeeded           | succeeded            | failed    | unknown   |
-| reserved, lease run out       | succeeded       | succeeded           | succeeded            | failed    | unknown   |
-| reserved, no lease, late      | succeeded       | succeeded           | succeeded            | unknown   | unknown   |
-| reserved, lease run out, late | succeeded       | succeeded           | succeeded            | unknown   | unknown   |
-| unknown                       | succeeded       | succeeded           | succeeded            | invalid   | same      |
-| unknown, late                 | succeeded       | succeeded           | succeeded            | same      | same      |
-| succeeded                     | same            | invalid             | invalid              | invalid   | invalid   |
-| succeeded, result             | same            | same                | invalid              | invalid   | invalid   |
-| succeeded, late               | same            | invalid             | invalid              | invalid   | invalid   |
-| failed                        | invalid, marked | invalid, marked     | invalid, marked      | same      | invalid   |
-| failed, late                  | invalid, marked | invalid, marked     | invalid, marked      | same      | invalid   |
-| failed, reconciled            | invalid, marked | invalid, marked     | invalid, marked      | same      | invalid   |
-| failed, reconciled, late      | invalid, marked | invalid, marked     | invalid, marked      | same      | invalid   |
-| pruned succeeded              | same            | invalid             | invalid              | invalid   | invalid   |
-| pruned failed                 | invalid         | invalid             | invalid              | same      | invalid   |
-| pruned failed, late           | invalid         | invalid             | invalid              | same      | invalid   |
-";
 
 pub(crate) fn call(call: &str) -> Settle {
     let settlement = match call {
@@ -59,7 +35,7 @@ pub(crate) fn call(call: &str) -> Settle {
 #[test]
 fn every_cell_of_the_table_settles_refuses_or_changes_nothing() {
     let mut seen = 0;
-    for (name, verb, expected) in cells(TABLE) {
+    for (name, verb, expected) in cells(SETTLE) {
         for attempt in [1, 2, 7] {
             let existing = before(name, attempt);
             let current = existing.as_ref().map_or(0, Entry::attempt);
