@@ -1,6 +1,21 @@
 //! The real binary, a file per subject.
 
+#[path = "../support/contract.rs"]
+mod contract;
 #[path = "../support/mod.rs"]
 mod support;
+#[path = "../support/table.rs"]
+mod table;
 
+mod deciding;
 mod first_screen;
+mod prepared;
+mod settling;
+
+/// Every receipt of the contract's tables but `nothing`.
+fn standing() -> Vec<&'static str> {
+    let rows = table::rows(contract::RESERVE).into_iter().skip(1);
+    rows.map(|row| row[0])
+        .filter(|name| *name != "nothing")
+        .collect()
+}
