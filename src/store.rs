@@ -19,16 +19,7 @@ pub enum Step<'a> {
     /// As [`Store::update`].
     Update(&'a Key, &'a mut Rule<'a>),
     /// As [`Store::read`], with what the steps before it have changed.
-    Read(&'a Key, WithHistory, &'a mut Option<Reading>),
-}
-
-/// Whether a reading comes with the key's history.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WithHistory {
-    /// The entry alone.
-    No,
-    /// The history, too.
-    Yes,
+    Read(&'a Key, bool, &'a mut Option<Reading>),
 }
 
 /// Which intents wait.
@@ -93,7 +84,7 @@ pub trait Store: fmt::Debug {
     ///
     /// # Errors
     /// [`Error`] when it cannot be read.
-    fn read(&mut self, key: &Key, with_history: WithHistory) -> Result<Reading, Error>;
+    fn read(&mut self, key: &Key, with_history: bool) -> Result<Reading, Error>;
 
     /// The payload kept for the key.
     ///
@@ -139,7 +130,7 @@ impl<S: Store + ?Sized> Store for Box<S> {
         (**self).apply(key, rule, sql)
     }
 
-    fn read(&mut self, key: &Key, with_history: WithHistory) -> Result<Reading, Error> {
+    fn read(&mut self, key: &Key, with_history: bool) -> Result<Reading, Error> {
         (**self).read(key, with_history)
     }
 

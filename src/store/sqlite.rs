@@ -25,7 +25,7 @@ use rusqlite::{
 use self::connect::View;
 use self::error::Trouble;
 use self::file::{Found, Place};
-use super::{Pending, PendingIntent, Reading, Rule, Step, Store, WithHistory};
+use super::{Pending, PendingIntent, Reading, Rule, Step, Store};
 use crate::error::Error;
 use crate::receipt::{Key, Timestamp};
 
@@ -202,8 +202,23 @@ impl SqliteStore {
         }
         made |= store.created;
         let path = store.place.path.clone();
-        Box::new(store).close()?;
+        store.close()?;
         Ok((made, path))
+    }
+
+    /// Closes the file. The last to do so folds the log back, so that the file alone is whole.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; every answer given still stands, the next call folds the log back.
+    pub fn close(self) -> Result<(), Error> {
+        let SqliteStore {
+            connection,
+            place,
+            busy_timeout,
+            ..
+        } = self;
+        let told = |error| Trouble::Sqlite(error).told("close", &place.shown(), busy_timeout);
+        connection.close().map_err(|(_, error)| told(error))
     }
 
     /// The one place where a transaction that may write begins and ends. `IMMEDIATE`, so that nobody decides between
@@ -260,7 +275,7 @@ impl SqliteStore {
         }
     }
 
-    fn read_once(&mut self, key: &Key, with_history: WithHistory) -> Result<Reading, Trouble> {
+    fn read_once(&mut self, key: &Key, with_history: bool) -> Result<Reading, Trouble> {
         // Deferred: one consistent view of both tables, no lock that a writer would wait for.
         let transaction = self.connection.transaction()?;
         receipts::read(&transaction, key, with_history, &*self.clock)
@@ -303,7 +318,7 @@ impl Store for SqliteStore {
         applied.map_err(|error| apply::told(error, &ledger))
     }
 
-    fn read(&mut self, key: &Key, with_history: WithHistory) -> Result<Reading, Error> {
+    fn read(&mut self, key: &Key, with_history: bool) -> Result<Reading, Error> {
         for _ in 0..STILL_TRIES_MAX {
             let reading = self
                 .read_once(key, with_history)
@@ -354,16 +369,8 @@ impl Store for SqliteStore {
         self.created
     }
 
-    /// The last to close the file folds the log back, so that the file alone is whole.
     fn close(self: Box<Self>) -> Result<(), Error> {
-        let SqliteStore {
-            connection,
-            place,
-            busy_timeout,
-            ..
-        } = *self;
-        let told = |error| Trouble::Sqlite(error).told("close", &place.shown(), busy_timeout);
-        connection.close().map_err(|(_, error)| told(error))
+        SqliteStore::close(*self)
     }
 }
 

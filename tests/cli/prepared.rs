@@ -137,6 +137,7 @@ fn make_standing(make: &mut Maker, name: &str) -> u32 {
                 key: make.key.clone(),
                 fingerprint: fingerprint(),
                 facts,
+                payload: None,
             };
             make.ledger.record(&request).unwrap();
             return 0;

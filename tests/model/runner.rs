@@ -223,6 +223,7 @@ fn ask<S: Store>(ledger: &mut Ledger<S>, step: &Step, key: Key, attempt: Option<
                 key,
                 fingerprint: bound_to(*content),
                 facts: facts(given),
+                payload: None,
             };
             return match ledger.record(&request).unwrap() {
                 RecordAnswer::Created => "created=true state=recorded attempt=0".to_owned(),

@@ -40,7 +40,8 @@ fn put_in_place(path: &Path, image: &[u8]) -> io::Result<bool> {
     let mut draft = tempfile::Builder::new()
         .prefix(".receipt-ledger-")
         .suffix(".draft")
-        .tempfile_in(folder)?;
+        .tempfile_in(folder)
+        .map_err(|error| io::Error::from(error.kind()))?;
     draft
         .as_file()
         .set_permissions(Permissions::from_mode(MODE))?;

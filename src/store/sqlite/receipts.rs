@@ -8,7 +8,7 @@ use crate::decide::Change;
 use crate::receipt::{
     Entry, Event, EventKind, HistoryRow, Key, KeyDigest, Owner, Pruned, Receipt, State, Timestamp,
 };
-use crate::store::{Reading, Rule, WithHistory};
+use crate::store::{Reading, Rule};
 
 const FIND: &str = "\
 SELECT id, key, fingerprint, state, attempt, owner, run, amount, currency, created_at_ms, updated_at_ms,
@@ -107,13 +107,13 @@ pub(super) fn change_with(
 pub(super) fn read(
     connection: &Connection,
     key: &Key,
-    with_history: WithHistory,
+    with_history: bool,
     clock: &dyn Clock,
 ) -> Result<Reading, Trouble> {
     let found = find(connection, key)?;
     let now = clock.now();
     let history = match found.as_ref().and_then(|stored| stored.id) {
-        Some(id) if with_history == WithHistory::Yes => history(connection, id)?,
+        Some(id) if with_history => history(connection, id)?,
         Some(_) | None => Vec::new(),
     };
     Ok(Reading {
