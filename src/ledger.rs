@@ -243,6 +243,13 @@ impl<S: Store> Ledger<S> {
         fingerprint: &Fingerprint,
         error: Error,
     ) -> Result<(State, u32), Error> {
+        // Locks and failing writes do not hide it; a copy or a retired ledger has nothing to say.
+        if !matches!(
+            error,
+            Error::Busy { .. } | Error::Io { .. } | Error::Uncertain { .. }
+        ) {
+            return Err(error);
+        }
         match self.store.read(key, false) {
             Ok(Reading {
                 entry: Some(entry),

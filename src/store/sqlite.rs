@@ -2,32 +2,40 @@
 
 mod apply;
 mod connect;
+mod copy;
 mod create;
+mod damage;
 mod error;
 mod file;
 mod group;
+mod meta;
 mod pending;
+mod portable;
+mod prune;
 mod receipts;
 mod row;
+mod scan;
 mod schema;
 
 pub use schema::creation_sql;
 
 use std::ffi::OsString;
 use std::fmt;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use rusqlite::{
-    Connection, FileControl, MAIN_DB, OptionalExtension, Transaction, TransactionBehavior,
-};
+use rusqlite::{Connection, FileControl, MAIN_DB, Transaction, TransactionBehavior};
 
 use self::connect::View;
 use self::error::Trouble;
 use self::file::{Found, Place};
-use super::{Pending, PendingIntent, Reading, Rule, Step, Store};
+use super::{
+    Filter, Imported, Pending, PendingIntent, Portable, Prune, Pruned, Reading, Rule, Source,
+    Standing, Stats, Step, Store,
+};
 use crate::error::Error;
-use crate::receipt::{Key, Timestamp};
+use crate::receipt::{Key, Receipt, Timestamp};
 
 /// How often a reader without locks looks again at a file that changed under it.
 const STILL_TRIES_MAX: u32 = 20;
@@ -160,8 +168,7 @@ impl SqliteStore {
     ) -> Result<SqliteStore, Error> {
         let told = |trouble: Trouble| trouble.told("open", &place.shown(), busy_timeout);
         let (connection, view) = connect::to_read(&place, busy_timeout).map_err(told)?;
-        let version = schema_version(&connection).map_err(told)?;
-        refuse_newer(&place, version)?;
+        meta::refuse_newer(&connection, &place).map_err(told)?;
         let read_only = Some("it was opened to be read".to_owned());
         Ok(SqliteStore {
             connection,
@@ -221,9 +228,25 @@ impl SqliteStore {
         connection.close().map_err(|(_, error)| told(error))
     }
 
+    /// A transaction of a ledger that is in use: a copy and a retired ledger decide nothing.
+    fn write<T>(
+        &mut self,
+        work: impl FnOnce(&Transaction<'_>, &dyn Clock) -> Result<T, Trouble>,
+    ) -> Result<T, Error> {
+        let ledger = self.place.shown();
+        self.transact(|transaction, clock| {
+            match meta::standing(transaction)? {
+                Standing::InUse => {}
+                Standing::Copy => return Err(Trouble::Ledger(Error::Copy { ledger })),
+                Standing::Retired => return Err(Trouble::Ledger(Error::Retired { ledger })),
+            }
+            work(transaction, clock)
+        })
+    }
+
     /// The one place where a transaction that may write begins and ends. `IMMEDIATE`, so that nobody decides between
     /// our look and our write.
-    fn write<T>(
+    fn transact<T>(
         &mut self,
         work: impl FnOnce(&Transaction<'_>, &dyn Clock) -> Result<T, Trouble>,
     ) -> Result<T, Error> {
@@ -241,8 +264,7 @@ impl SqliteStore {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(|error| told(error.into()))?;
-        let done = refuse_newer(&self.place, schema_version(&transaction).map_err(told)?)
-            .map_err(Trouble::Ledger)
+        let done = meta::refuse_newer(&transaction, &self.place)
             .and_then(|()| work(&transaction, &*self.clock))
             .map_err(told)?;
         transaction
@@ -273,6 +295,32 @@ impl SqliteStore {
                 ledger: self.place.shown(),
             })
         }
+    }
+
+    /// One consistent view. A reader without locks cannot take an answer back that it has handed out: if the file changes
+    /// meanwhile, that is an error.
+    fn look<T>(
+        &mut self,
+        work: impl FnOnce(&Transaction<'_>, &dyn Clock) -> Result<T, Trouble>,
+    ) -> Result<T, Error> {
+        let told = |trouble: Trouble| trouble.told("read", &self.place.shown(), self.busy_timeout);
+        let transaction = self
+            .connection
+            .transaction()
+            .map_err(|error| told(error.into()))?;
+        let done = work(&transaction, &*self.clock).map_err(told)?;
+        drop(transaction);
+        if self.view == View::Shared {
+            self.refuse_moved()?;
+        } else if View::still(&self.place).as_ref() != Some(&self.view) {
+            let source = "it was changed while it was read without locks".into();
+            return Err(Error::Io {
+                action: "read",
+                ledger: self.place.shown(),
+                source,
+            });
+        }
+        Ok(done)
     }
 
     fn read_once(&mut self, key: &Key, with_history: bool) -> Result<Reading, Trouble> {
@@ -354,6 +402,57 @@ impl Store for SqliteStore {
             .map_err(|trouble| trouble.told("read", &self.place.shown(), self.busy_timeout))
     }
 
+    fn scan(
+        &mut self,
+        filter: &Filter,
+        each: &mut dyn FnMut(Receipt, Timestamp) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        self.look(|transaction, clock| scan::scan(transaction, filter, clock.now(), each))
+    }
+
+    fn stats(&mut self) -> Result<Stats, Error> {
+        self.look(|transaction, clock| scan::stats(transaction, clock.now()))
+    }
+
+    fn prune(&mut self, prune: &Prune, progress: &mut dyn FnMut(&Pruned)) -> Result<Pruned, Error> {
+        prune::prune(self, prune, progress)
+    }
+
+    fn forget_pruned(&mut self, dry_run: bool) -> Result<u64, Error> {
+        prune::forget_pruned(self, dry_run)
+    }
+
+    fn export(&mut self, each: &mut dyn FnMut(Portable) -> ControlFlow<()>) -> Result<(), Error> {
+        self.look(|transaction, _| portable::export(transaction, each))
+    }
+
+    fn import(&mut self, source: &mut dyn Source, mark: bool) -> Result<Imported, Error> {
+        let ledger = self.place.shown();
+        self.transact(|transaction, _| match meta::standing(transaction)? {
+            Standing::Retired => Err(Trouble::Ledger(Error::Retired { ledger })),
+            Standing::InUse | Standing::Copy => portable::import(transaction, source, mark),
+        })
+    }
+
+    fn standing(&mut self) -> Result<Standing, Error> {
+        self.look(|transaction, _| meta::standing(transaction))
+    }
+
+    fn stand(&mut self, from: Standing, to: Standing) -> Result<Standing, Error> {
+        self.transact(|transaction, _| {
+            let stands = meta::standing(transaction)?;
+            if stands != from {
+                return Ok(stands);
+            }
+            meta::stand(transaction, to)?;
+            Ok(to)
+        })
+    }
+
+    fn damage(&mut self, each: &mut dyn FnMut(String)) -> Result<(), Error> {
+        self.look(|transaction, _| damage::look_for(transaction, each))
+    }
+
     fn set_busy_timeout(&mut self, busy_timeout: Duration) -> Result<(), Error> {
         self.busy_timeout = busy_timeout;
         connect::wait_up_to(&mut self.connection, busy_timeout).map_err(|error| {
@@ -377,8 +476,7 @@ impl Store for SqliteStore {
 fn open_to_write(place: &Place, busy_timeout: Duration) -> Result<Connection, Error> {
     let told = |trouble: Trouble| trouble.told("open", &place.shown(), busy_timeout);
     let connection = connect::to_write(place, busy_timeout).map_err(told)?;
-    let version = schema_version(&connection).map_err(told)?;
-    refuse_newer(place, version)?;
+    meta::refuse_newer(&connection, place).map_err(told)?;
     connect::promise(&connection, busy_timeout).map_err(told)?;
     Ok(connection)
 }
@@ -397,26 +495,4 @@ fn init_inside(place: &Place, busy_timeout: Duration) -> Result<bool, Trouble> {
     transaction.execute_batch(&schema::creation_sql())?;
     transaction.commit()?;
     Ok(true)
-}
-
-fn schema_version(connection: &Connection) -> Result<u32, Trouble> {
-    let sql = "SELECT value FROM receipt_ledger_meta WHERE name = 'schema_version'";
-    let mut statement = connection.prepare_cached(sql)?;
-    let value: Option<String> = statement.query_row([], |row| row.get(0)).optional()?;
-    let version = value.and_then(|value| value.parse().ok());
-    version
-        .filter(|version| *version > 0)
-        .ok_or(Trouble::Impossible("schema_version"))
-}
-
-fn refuse_newer(place: &Place, found: u32) -> Result<(), Error> {
-    let known = schema::version();
-    if found > known {
-        return Err(Error::NewerLedger {
-            ledger: place.shown(),
-            found,
-            known,
-        });
-    }
-    Ok(())
 }
