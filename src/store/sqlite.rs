@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rusqlite::{
-    Connection, FileControl, MAIN_DB, OptionalExtension, Transaction, TransactionBehavior,
+    Connection, FileControl, MAIN_DB, OpenFlags, OptionalExtension, Transaction,
+    TransactionBehavior,
 };
 
 use self::connect::View;
@@ -154,10 +155,7 @@ impl SqliteStore {
         busy_timeout: Duration,
         clock: Box<dyn Clock>,
     ) -> Result<SqliteStore, Error> {
-        let told = |trouble: Trouble| trouble.told("open", &place.shown(), busy_timeout);
-        let (connection, view) = connect::to_read(&place, busy_timeout).map_err(told)?;
-        let version = schema_version(&connection).map_err(told)?;
-        refuse_newer(&place, version)?;
+        let (connection, view) = open_to_look(&place, busy_timeout)?;
         let read_only = Some("it was opened to be read".to_owned());
         Ok(SqliteStore {
             connection,
@@ -243,6 +241,8 @@ impl SqliteStore {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(|error| told(error.into()))?;
+        // Before a byte is written: the log goes by name, and would be another ledger's by now.
+        refuse_moved(&transaction, &self.place, self.busy_timeout)?;
         let done = refuse_newer(&self.place, schema_version(&transaction).map_err(told)?)
             .map_err(Trouble::Ledger)
             .and_then(|()| work(&transaction, &*self.clock))
@@ -256,25 +256,8 @@ impl SqliteStore {
                 },
                 Some(_) | None => told(error.into()),
             })?;
-        self.refuse_moved()?;
+        refuse_moved(&self.connection, &self.place, self.busy_timeout)?;
         Ok(done)
-    }
-
-    /// An answer from a file that no longer has the ledger's name would be forgotten by whoever asks next.
-    fn refuse_moved(&self) -> Result<(), Error> {
-        let mut moved = 0;
-        self.connection
-            .file_control(Some(MAIN_DB), FileControl::HasMoved(&mut moved))
-            .map_err(|error| {
-                Trouble::Sqlite(error).told("look at", &self.place.shown(), self.busy_timeout)
-            })?;
-        if moved == 0 {
-            Ok(())
-        } else {
-            Err(Error::Moved {
-                ledger: self.place.shown(),
-            })
-        }
     }
 
     fn read_once(&mut self, key: &Key, with_history: bool) -> Result<Reading, Trouble> {
@@ -310,23 +293,38 @@ impl Store for SqliteStore {
                 .read_once(key, with_history)
                 .map_err(|trouble| trouble.told("read", &self.place.shown(), self.busy_timeout))?;
             if self.view == View::Shared {
-                self.refuse_moved()?;
+                refuse_moved(&self.connection, &self.place, self.busy_timeout)?;
                 return Ok(reading);
             }
             if View::still(&self.place).as_ref() == Some(&self.view) {
                 return Ok(reading);
             }
-            let told =
-                |trouble: Trouble| trouble.told("read", &self.place.shown(), self.busy_timeout);
-            let (connection, view) =
-                connect::to_read(&self.place, self.busy_timeout).map_err(told)?;
-            (self.connection, self.view) = (connection, view);
+            (self.connection, self.view) = open_to_look(&self.place, self.busy_timeout)?;
         }
         let source = "it is being written faster than it can be read without locks".into();
         Err(Error::Io {
             action: "read",
             ledger: self.place.shown(),
             source,
+        })
+    }
+}
+
+/// An answer from a file that no longer has the ledger's name would be forgotten by whoever asks next.
+fn refuse_moved(
+    connection: &Connection,
+    place: &Place,
+    busy_timeout: Duration,
+) -> Result<(), Error> {
+    let mut moved = 0;
+    connection
+        .file_control(Some(MAIN_DB), FileControl::HasMoved(&mut moved))
+        .map_err(|error| Trouble::Sqlite(error).told("look at", &place.shown(), busy_timeout))?;
+    if moved == 0 {
+        Ok(())
+    } else {
+        Err(Error::Moved {
+            ledger: place.shown(),
         })
     }
 }
@@ -338,6 +336,19 @@ fn open_to_write(place: &Place, busy_timeout: Duration) -> Result<Connection, Er
     refuse_newer(place, version)?;
     connect::promise(&connection, busy_timeout).map_err(told)?;
     Ok(connection)
+}
+
+fn open_to_look(place: &Place, busy_timeout: Duration) -> Result<(Connection, View), Error> {
+    let told = |trouble: Trouble| trouble.told("open", &place.shown(), busy_timeout);
+    let rights = OpenFlags::SQLITE_OPEN_READ_WRITE;
+    let (connection, view) = connect::to_read(place, rights, busy_timeout).map_err(told)?;
+    let version = schema_version(&connection).map_err(told)?;
+    refuse_newer(place, version)?;
+    let may_write = |connection: &Connection| connection.is_readonly(MAIN_DB).map(|no| !no);
+    if view == View::Shared && may_write(&connection).map_err(|error| told(error.into()))? {
+        connect::whole_at_rest(&connection).map_err(told)?;
+    }
+    Ok((connection, view))
 }
 
 /// Puts the tables into a database that is somebody else's; its application id stays.

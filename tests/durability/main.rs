@@ -6,5 +6,11 @@ mod support;
 
 mod procs;
 
+mod at_rest;
+mod busy;
+mod clock;
+mod in_process;
 mod kill;
+mod moved;
+mod outputs;
 mod races;
