@@ -334,6 +334,14 @@ fn open_to_write(place: &Place, busy_timeout: Duration) -> Result<Connection, Er
     let connection = connect::to_write(place, busy_timeout).map_err(told)?;
     let version = schema_version(&connection).map_err(told)?;
     refuse_newer(place, version)?;
+    // SQLite opens what may only be read all the same, and then takes no lock where it was told to.
+    if !may_write(&connection).map_err(told)? {
+        return Err(Error::Io {
+            action: "write to",
+            ledger: place.shown(),
+            source: "the file may only be read".into(),
+        });
+    }
     connect::promise(&connection, busy_timeout).map_err(told)?;
     Ok(connection)
 }
@@ -344,11 +352,14 @@ fn open_to_look(place: &Place, busy_timeout: Duration) -> Result<(Connection, Vi
     let (connection, view) = connect::to_read(place, rights, busy_timeout).map_err(told)?;
     let version = schema_version(&connection).map_err(told)?;
     refuse_newer(place, version)?;
-    let may_write = |connection: &Connection| connection.is_readonly(MAIN_DB).map(|no| !no);
-    if view == View::Shared && may_write(&connection).map_err(|error| told(error.into()))? {
+    if view == View::Shared && may_write(&connection).map_err(told)? {
         connect::whole_at_rest(&connection).map_err(told)?;
     }
     Ok((connection, view))
+}
+
+fn may_write(connection: &Connection) -> Result<bool, Trouble> {
+    Ok(!connection.is_readonly(MAIN_DB)?)
 }
 
 /// Puts the tables into a database that is somebody else's; its application id stays.

@@ -13,4 +13,15 @@ mod in_process;
 mod kill;
 mod moved;
 mod outputs;
+mod paths;
 mod races;
+mod read_only;
+mod refused;
+mod space;
+
+#[cfg(target_os = "linux")]
+mod order;
+#[cfg(target_os = "linux")]
+mod power_loss;
+#[cfg(target_os = "linux")]
+mod trace;
