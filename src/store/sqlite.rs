@@ -19,15 +19,12 @@ use rusqlite::{
     TransactionBehavior,
 };
 
-use self::connect::View;
+use self::connect::{STILL_TRIES_MAX, View};
 use self::error::Trouble;
 use self::file::{Found, Place};
 use super::{Reading, Rule, Store};
 use crate::error::Error;
 use crate::receipt::{Key, Timestamp};
-
-/// How often a reader without locks looks again at a file that changed under it.
-const STILL_TRIES_MAX: u32 = 20;
 
 /// The clock of a store.
 pub trait Clock: fmt::Debug + Send {

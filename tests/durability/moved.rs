@@ -48,7 +48,10 @@ fn replaced(ledger: &Scratch) {
     fs::rename(another(ledger), ledger.path("receipts.db")).unwrap();
 }
 
-const ALL: [(&str, fn(&Scratch)); 4] = [
+/// What somebody does to the file, and in words.
+type Going = (&'static str, fn(&Scratch));
+
+const ALL: [Going; 4] = [
     ("renamed away", away),
     ("renamed away with its log", away_with_its_log),
     ("removed", removed),

@@ -31,9 +31,11 @@ fn synced(events: &[Event], ledger: &Scratch) -> Vec<String> {
         "{}/",
         ledger.path("").to_str().unwrap().trim_end_matches('/')
     );
-    let path = |event: &Event| match event {
-        Event::Synced { path } => Some(path.strip_prefix(&folder).unwrap_or(".").to_owned()),
-        _ => None,
+    let path = |event: &Event| {
+        let Event::Synced { path } = event else {
+            return None;
+        };
+        Some(path.strip_prefix(&folder).unwrap_or(".").to_owned())
     };
     events.iter().filter_map(path).collect()
 }

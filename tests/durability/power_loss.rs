@@ -24,25 +24,25 @@ fn survives(content: &[u8], pending: &[Event], rng: &mut Rng) -> Vec<u8> {
     let mut content = content.to_vec();
     let mut end = content.len();
     for event in pending {
-        match event {
-            Event::Wrote { path, at, bytes } => {
-                let at = if *at == usize::MAX { end } else { *at };
-                end = end.max(at + bytes.len());
-                let piece = if torn {
-                    SECTOR_BYTES
-                } else {
-                    bytes.len().max(1)
-                };
-                for (n, bytes) in bytes.chunks(piece).enumerate() {
-                    if rng.f32() < keep {
-                        let at = at + n * piece;
-                        let (path, bytes) = (path.clone(), bytes.to_vec());
-                        change(&mut content, &Event::Wrote { path, at, bytes });
-                    }
-                }
+        let Event::Wrote { path, at, bytes } = event else {
+            if rng.f32() < keep {
+                change(&mut content, event);
             }
-            other if rng.f32() < keep => change(&mut content, other),
-            _ => {}
+            continue;
+        };
+        let at = if *at == usize::MAX { end } else { *at };
+        end = end.max(at + bytes.len());
+        let piece = if torn {
+            SECTOR_BYTES
+        } else {
+            bytes.len().max(1)
+        };
+        for (n, bytes) in bytes.chunks(piece).enumerate() {
+            if rng.f32() < keep {
+                let at = at + n * piece;
+                let (path, bytes) = (path.clone(), bytes.to_vec());
+                change(&mut content, &Event::Wrote { path, at, bytes });
+            }
         }
     }
     content
@@ -177,10 +177,10 @@ fn play(opens_before: usize, leaves_before: usize, rng: &mut Rng, times: u32) {
         assert_eq!(told.code, 0, "{call}: {told:?}");
         for (step, event) in events.iter().enumerate() {
             disk.apply(event);
-            match event {
-                Event::Said { .. } => stories.get_mut(key).unwrap().told += 1,
-                Event::Opened { create: false, .. } => continue,
-                _ => {}
+            if let Event::Said { .. } = event {
+                stories.get_mut(key).unwrap().told += 1;
+            } else if let Event::Opened { create: false, .. } = event {
+                continue;
             }
             for _ in 0..times {
                 let now = format!("{call}, step {step}");

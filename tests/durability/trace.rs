@@ -247,20 +247,20 @@ impl Disk {
 
 /// Changes a file's content as the event says.
 pub(crate) fn change(content: &mut Vec<u8>, event: &Event) {
-    match event {
-        Event::Wrote { at, bytes, .. } => {
-            let at = if *at == usize::MAX {
-                content.len()
-            } else {
-                *at
-            };
-            let end = at + bytes.len();
-            if content.len() < end {
-                content.resize(end, 0);
-            }
-            content[at..end].copy_from_slice(bytes);
+    if let Event::Wrote { at, bytes, .. } = event {
+        let at = if *at == usize::MAX {
+            content.len()
+        } else {
+            *at
+        };
+        let end = at + bytes.len();
+        if content.len() < end {
+            content.resize(end, 0);
         }
-        Event::Cut { len, .. } => content.resize(*len, 0),
-        other => panic!("not a change of content: {other:?}"),
+        content[at..end].copy_from_slice(bytes);
+    } else if let Event::Cut { len, .. } = event {
+        content.resize(*len, 0);
+    } else {
+        panic!("not a change of content: {event:?}");
     }
 }

@@ -12,6 +12,8 @@ use super::error::{Trouble, is_busy};
 use super::file::{Found, Place};
 use crate::error::Error;
 
+/// How often a reader without locks looks again at a file that changed under it.
+pub(super) const STILL_TRIES_MAX: u32 = 20;
 /// Shortest and longest pause of a caller that waits for a lock, in microseconds. Short, because a decision holds the
 /// lock for a few hundred microseconds; drawn at random, so that callers that arrived together do not stay in step.
 const PAUSE_US: std::ops::Range<u64> = 300..3_000;
@@ -34,7 +36,9 @@ pub(super) fn to_read(
 ) -> Result<(Connection, View), Trouble> {
     let me = rustix::process::geteuid();
     let has_sidecars = place.beside("-wal").exists() && place.beside("-shm").exists();
-    let may_leave_sidecars = me.is_root() || me.as_raw() == place.owner;
+    // Where nothing is to be written, nothing needs to be left either, if the file is whole by itself.
+    let writes_nothing = rights == OpenFlags::SQLITE_OPEN_READ_ONLY && View::still(place).is_some();
+    let may_leave_sidecars = !writes_nothing && (me.is_root() || me.as_raw() == place.owner);
     if has_sidecars || may_leave_sidecars {
         let shared = connect(&place.path, rights, busy_timeout)
             .map_err(Trouble::Sqlite)
@@ -193,9 +197,21 @@ pub(super) fn refuse_foreign(place: &Place, busy_timeout: Duration) -> Result<()
         Found::Foreign => {}
     }
     let told = |trouble: Trouble| trouble.told("look into", &place.shown(), busy_timeout);
-    let (connection, _) =
-        to_read(place, OpenFlags::SQLITE_OPEN_READ_ONLY, busy_timeout).map_err(told)?;
-    if holds_ledger(&connection).map_err(|error| told(error.into()))? {
+    let look = || -> Result<(bool, bool), Trouble> {
+        let (connection, view) = to_read(place, OpenFlags::SQLITE_OPEN_READ_ONLY, busy_timeout)?;
+        let holds = holds_ledger(&connection);
+        let stayed = view == View::Shared || View::still(place) == Some(view);
+        Ok((stayed, if stayed { holds? } else { false }))
+    };
+    let mut holds = false;
+    for _ in 0..STILL_TRIES_MAX {
+        let stayed;
+        (stayed, holds) = look().map_err(told)?;
+        if stayed {
+            break;
+        }
+    }
+    if holds {
         return Ok(());
     }
     Err(Error::NotALedger {
