@@ -25,9 +25,9 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use rusqlite::{Connection, FileControl, MAIN_DB, Transaction, TransactionBehavior};
+use rusqlite::{Connection, FileControl, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 
-use self::connect::View;
+use self::connect::{STILL_TRIES_MAX, View};
 use self::error::Trouble;
 use self::file::{Found, Place};
 use super::{
@@ -36,9 +36,6 @@ use super::{
 };
 use crate::error::Error;
 use crate::receipt::{Key, Receipt, Timestamp};
-
-/// How often a reader without locks looks again at a file that changed under it.
-const STILL_TRIES_MAX: u32 = 20;
 
 /// The clock of a store.
 pub trait Clock: fmt::Debug + Send {
@@ -166,9 +163,7 @@ impl SqliteStore {
         busy_timeout: Duration,
         clock: Box<dyn Clock>,
     ) -> Result<SqliteStore, Error> {
-        let told = |trouble: Trouble| trouble.told("open", &place.shown(), busy_timeout);
-        let (connection, view) = connect::to_read(&place, busy_timeout).map_err(told)?;
-        meta::refuse_newer(&connection, &place).map_err(told)?;
+        let (connection, view) = open_to_look(&place, busy_timeout)?;
         let read_only = Some("it was opened to be read".to_owned());
         Ok(SqliteStore {
             connection,
@@ -264,6 +259,8 @@ impl SqliteStore {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(|error| told(error.into()))?;
+        // Before a byte is written: the log goes by name, and would be another ledger's by now.
+        refuse_moved(&transaction, &self.place, self.busy_timeout)?;
         let done = meta::refuse_newer(&transaction, &self.place)
             .and_then(|()| work(&transaction, &*self.clock))
             .map_err(told)?;
@@ -276,25 +273,8 @@ impl SqliteStore {
                 },
                 Some(_) | None => told(error.into()),
             })?;
-        self.refuse_moved()?;
+        refuse_moved(&self.connection, &self.place, self.busy_timeout)?;
         Ok(done)
-    }
-
-    /// An answer from a file that no longer has the ledger's name would be forgotten by whoever asks next.
-    fn refuse_moved(&self) -> Result<(), Error> {
-        let mut moved = 0;
-        self.connection
-            .file_control(Some(MAIN_DB), FileControl::HasMoved(&mut moved))
-            .map_err(|error| {
-                Trouble::Sqlite(error).told("look at", &self.place.shown(), self.busy_timeout)
-            })?;
-        if moved == 0 {
-            Ok(())
-        } else {
-            Err(Error::Moved {
-                ledger: self.place.shown(),
-            })
-        }
     }
 
     /// One consistent view. A reader without locks cannot take an answer back that it has handed out: if the file changes
@@ -311,7 +291,7 @@ impl SqliteStore {
         let done = work(&transaction, &*self.clock).map_err(told)?;
         drop(transaction);
         if self.view == View::Shared {
-            self.refuse_moved()?;
+            refuse_moved(&self.connection, &self.place, self.busy_timeout)?;
         } else if View::still(&self.place).as_ref() != Some(&self.view) {
             let source = "it was changed while it was read without locks".into();
             return Err(Error::Io {
@@ -372,17 +352,13 @@ impl Store for SqliteStore {
                 .read_once(key, with_history)
                 .map_err(|trouble| trouble.told("read", &self.place.shown(), self.busy_timeout))?;
             if self.view == View::Shared {
-                self.refuse_moved()?;
+                refuse_moved(&self.connection, &self.place, self.busy_timeout)?;
                 return Ok(reading);
             }
             if View::still(&self.place).as_ref() == Some(&self.view) {
                 return Ok(reading);
             }
-            let told =
-                |trouble: Trouble| trouble.told("read", &self.place.shown(), self.busy_timeout);
-            let (connection, view) =
-                connect::to_read(&self.place, self.busy_timeout).map_err(told)?;
-            (self.connection, self.view) = (connection, view);
+            (self.connection, self.view) = open_to_look(&self.place, self.busy_timeout)?;
         }
         let source = "it is being written faster than it can be read without locks".into();
         Err(Error::Io {
@@ -473,12 +449,54 @@ impl Store for SqliteStore {
     }
 }
 
+/// An answer from a file that no longer has the ledger's name would be forgotten by whoever asks next.
+fn refuse_moved(
+    connection: &Connection,
+    place: &Place,
+    busy_timeout: Duration,
+) -> Result<(), Error> {
+    let mut moved = 0;
+    connection
+        .file_control(Some(MAIN_DB), FileControl::HasMoved(&mut moved))
+        .map_err(|error| Trouble::Sqlite(error).told("look at", &place.shown(), busy_timeout))?;
+    if moved == 0 {
+        Ok(())
+    } else {
+        Err(Error::Moved {
+            ledger: place.shown(),
+        })
+    }
+}
+
 fn open_to_write(place: &Place, busy_timeout: Duration) -> Result<Connection, Error> {
     let told = |trouble: Trouble| trouble.told("open", &place.shown(), busy_timeout);
     let connection = connect::to_write(place, busy_timeout).map_err(told)?;
     meta::refuse_newer(&connection, place).map_err(told)?;
+    // SQLite opens what may only be read all the same, and then takes no lock where it was told to.
+    if !may_write(&connection).map_err(told)? {
+        return Err(Error::Io {
+            action: "write to",
+            ledger: place.shown(),
+            source: "the file may only be read".into(),
+        });
+    }
     connect::promise(&connection, busy_timeout).map_err(told)?;
     Ok(connection)
+}
+
+fn open_to_look(place: &Place, busy_timeout: Duration) -> Result<(Connection, View), Error> {
+    let told = |trouble: Trouble| trouble.told("open", &place.shown(), busy_timeout);
+    let rights = OpenFlags::SQLITE_OPEN_READ_WRITE;
+    let (connection, view) = connect::to_read(place, rights, busy_timeout).map_err(told)?;
+    meta::refuse_newer(&connection, place).map_err(told)?;
+    if view == View::Shared && may_write(&connection).map_err(told)? {
+        connect::whole_at_rest(&connection).map_err(told)?;
+    }
+    Ok((connection, view))
+}
+
+fn may_write(connection: &Connection) -> Result<bool, Trouble> {
+    Ok(!connection.is_readonly(MAIN_DB)?)
 }
 
 /// Puts the tables into a database that is somebody else's; its application id stays.

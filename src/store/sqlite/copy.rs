@@ -78,7 +78,9 @@ impl SqliteStore {
         }
         connect::refuse_foreign(&source, busy_timeout)?;
         let told = |trouble: Trouble| trouble.told("read", &source.shown(), busy_timeout);
-        let (connection, _) = connect::to_read(&source, busy_timeout).map_err(told)?;
+        let (connection, _) =
+            connect::to_read(&source, OpenFlags::SQLITE_OPEN_READ_ONLY, busy_timeout)
+                .map_err(told)?;
         meta::refuse_newer(&connection, &source).map_err(told)?;
         let folder = folder_of(&target);
         let mode = fs::metadata(&target).or_else(|_| fs::metadata(&source.path));
