@@ -9,8 +9,11 @@ mod table;
 
 mod deciding;
 mod first_screen;
+mod history;
 mod prepared;
 mod settling;
+mod shell;
+mod waiting;
 
 /// Every receipt of the contract's tables but `nothing`.
 fn standing() -> Vec<&'static str> {
