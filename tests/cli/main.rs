@@ -8,8 +8,11 @@ mod support;
 mod table;
 
 mod deciding;
+mod environment;
 mod first_screen;
 mod history;
+mod input;
+mod payloads;
 mod prepared;
 mod settling;
 mod shell;
