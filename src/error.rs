@@ -73,6 +73,14 @@ pub enum Error {
         /// Why it failed.
         source: Source,
     },
+    /// The statements of `apply` were refused, or failed.
+    #[error("the SQL was not applied to {ledger}, and nothing was kept: {why}")]
+    Sql {
+        /// The ledger's name.
+        ledger: String,
+        /// What was refused, or why it failed; none of the statements' values.
+        why: String,
+    },
     /// Storing failed at the last step: the decision may or may not be kept.
     #[error("cannot commit to {ledger}: {source}; it is not known whether the decision was stored")]
     Uncertain {
@@ -96,6 +104,7 @@ impl Error {
             Error::Busy { .. } => "busy",
             Error::NoLedger { .. } => "no-ledger",
             Error::NotALedger { .. } => "not-a-ledger",
+            Error::Sql { .. } => "invalid-input",
             Error::RefusedFile { .. } => "refused-file",
             Error::NewerLedger { .. } => "newer-ledger",
             Error::Corrupt { .. } => "corrupt",
@@ -115,7 +124,7 @@ impl Error {
             Error::Corrupt { .. } => Some(
                 "do not perform anything on its word; 'receipt-ledger verify' says more, 'restore --from' puts a copy back",
             ),
-            Error::Io { .. } => None,
+            Error::Io { .. } | Error::Sql { .. } => None,
             Error::Uncertain { .. } => {
                 Some("do not perform the effect; ask again, and the ledger tells what it kept")
             }

@@ -3,15 +3,71 @@
 pub mod sqlite;
 
 use crate::decide::Change;
+use std::ffi::OsString;
+use std::fmt;
+use std::time::Duration;
+
 use crate::error::Error;
-use crate::receipt::{Entry, HistoryRow, Key, Timestamp};
+use crate::receipt::{Entry, Fingerprint, HistoryRow, Key, Timestamp};
 
 /// A rule, ready to be run on what is stored for one key at the store's clock. It may be run more than once; the last
 /// run is the one whose change was kept.
 pub type Rule<'a> = dyn FnMut(Option<&Entry>, Timestamp) -> Change + 'a;
 
+/// One step of a group.
+pub enum Step<'a> {
+    /// As [`Store::update`].
+    Update(&'a Key, &'a mut Rule<'a>),
+    /// As [`Store::read`], with what the steps before it have changed.
+    Read(&'a Key, WithHistory, &'a mut Option<Reading>),
+}
+
+/// Whether a reading comes with the key's history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WithHistory {
+    /// The entry alone.
+    No,
+    /// The history, too.
+    Yes,
+}
+
+/// Which intents wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pending {
+    /// Only keys that begin with this.
+    pub prefix: Option<String>,
+    /// Which of them.
+    pub which: PendingKind,
+    /// Only what came behind this one.
+    pub after: Option<Cursor>,
+}
+
+/// Why an intent waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PendingKind {
+    /// It was recorded and never performed.
+    Recorded,
+    /// It failed, and its payload is still kept.
+    FailedWithPayload,
+}
+
+/// A place in the order in which receipts were created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cursor(pub(crate) i64);
+
+/// An intent that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingIntent {
+    /// Its place.
+    pub cursor: Cursor,
+    /// Its name.
+    pub key: Key,
+    /// Its content.
+    pub fingerprint: Fingerprint,
+}
+
 /// A place that keeps receipts. It decides nothing.
-pub trait Store {
+pub trait Store: fmt::Debug {
     /// Reads what is stored for the key, runs the rule on it, keeps the change: one atomic step against every other
     /// caller, on stable storage before it returns. The clock is read after the key is held.
     ///
@@ -19,11 +75,97 @@ pub trait Store {
     /// [`Error`]; nothing of the change is then to be relied on.
     fn update(&mut self, key: &Key, rule: &mut Rule<'_>) -> Result<(), Error>;
 
+    /// Takes the steps in order, in one atomic step against every other caller: all of them are on stable storage before
+    /// it returns, or it fails and none is to be relied on. A step that fails is undone alone and has its own error.
+    ///
+    /// # Errors
+    /// [`Error`] when nothing was kept.
+    fn group(&mut self, steps: &mut [Step<'_>]) -> Result<Vec<Result<(), Error>>, Error>;
+
+    /// As [`Store::update`], but runs these SQL statements in the same transaction, before the change is kept, unless
+    /// the rule changes nothing.
+    ///
+    /// # Errors
+    /// [`Error`]; [`Error::Sql`] when the statements were refused or failed. Nothing is then kept.
+    fn apply(&mut self, key: &Key, rule: &mut Rule<'_>, sql: &str) -> Result<(), Error>;
+
     /// What is stored for the key, and its history if asked for, oldest first.
     ///
     /// # Errors
     /// [`Error`] when it cannot be read.
-    fn read(&mut self, key: &Key, with_history: bool) -> Result<Reading, Error>;
+    fn read(&mut self, key: &Key, with_history: WithHistory) -> Result<Reading, Error>;
+
+    /// The payload kept for the key.
+    ///
+    /// # Errors
+    /// [`Error`] when it cannot be read.
+    fn payload(&mut self, key: &Key) -> Result<Option<Vec<u8>>, Error>;
+
+    /// The oldest intent that waits to be performed, behind `after`.
+    ///
+    /// # Errors
+    /// [`Error`] when it cannot be read.
+    fn next_pending(&mut self, pending: &Pending) -> Result<Option<PendingIntent>, Error>;
+
+    /// How long to wait for others' locks from now on.
+    ///
+    /// # Errors
+    /// [`Error`] when the store does not take it.
+    fn set_busy_timeout(&mut self, busy_timeout: Duration) -> Result<(), Error>;
+
+    /// The store's name for messages and for a command's environment: an absolute path, or a URL without its password.
+    fn name(&self) -> OsString;
+
+    /// Whether opening the store created it.
+    fn created(&self) -> bool;
+
+    /// Closes the store: what is at rest is then whole.
+    ///
+    /// # Errors
+    /// [`Error`]; every answer given still stands.
+    fn close(self: Box<Self>) -> Result<(), Error>;
+}
+
+impl<S: Store + ?Sized> Store for Box<S> {
+    fn update(&mut self, key: &Key, rule: &mut Rule<'_>) -> Result<(), Error> {
+        (**self).update(key, rule)
+    }
+
+    fn group(&mut self, steps: &mut [Step<'_>]) -> Result<Vec<Result<(), Error>>, Error> {
+        (**self).group(steps)
+    }
+
+    fn apply(&mut self, key: &Key, rule: &mut Rule<'_>, sql: &str) -> Result<(), Error> {
+        (**self).apply(key, rule, sql)
+    }
+
+    fn read(&mut self, key: &Key, with_history: WithHistory) -> Result<Reading, Error> {
+        (**self).read(key, with_history)
+    }
+
+    fn payload(&mut self, key: &Key) -> Result<Option<Vec<u8>>, Error> {
+        (**self).payload(key)
+    }
+
+    fn next_pending(&mut self, pending: &Pending) -> Result<Option<PendingIntent>, Error> {
+        (**self).next_pending(pending)
+    }
+
+    fn set_busy_timeout(&mut self, busy_timeout: Duration) -> Result<(), Error> {
+        (**self).set_busy_timeout(busy_timeout)
+    }
+
+    fn name(&self) -> OsString {
+        (**self).name()
+    }
+
+    fn created(&self) -> bool {
+        (**self).created()
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Error> {
+        (*self).close()
+    }
 }
 
 /// What a store holds for one key at a moment of its clock.

@@ -10,6 +10,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::exit::Exit;
+use super::failed_exit::FailedExit;
 use super::failure::Failure;
 use super::output::Output;
 use receipt_ledger::receipt::{
@@ -82,6 +83,14 @@ where
         Some(given) => parse(given).map_err(Into::into),
         None => Err(Box::from("is not UTF-8")),
     })
+}
+
+pub(crate) fn longer_than_zero() -> impl TypedValueParser<Value = Duration> {
+    longer_than_zero_ms().map(from_ms)
+}
+
+pub(crate) fn failed_exit() -> impl TypedValueParser<Value = FailedExit> {
+    text(FailedExit::parse)
 }
 
 /// One of the words of a closed list.

@@ -1,17 +1,21 @@
 //! Receipts in a SQLite file: one file, one machine, any number of processes.
 
+mod apply;
 mod connect;
 mod create;
 mod error;
 mod file;
+mod group;
+mod pending;
 mod receipts;
 mod row;
 mod schema;
 
 pub use schema::creation_sql;
 
+use std::ffi::OsString;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use rusqlite::{
@@ -21,7 +25,7 @@ use rusqlite::{
 use self::connect::View;
 use self::error::Trouble;
 use self::file::{Found, Place};
-use super::{Reading, Rule, Store};
+use super::{Pending, PendingIntent, Reading, Rule, Step, Store, WithHistory};
 use crate::error::Error;
 use crate::receipt::{Key, Timestamp};
 
@@ -198,29 +202,8 @@ impl SqliteStore {
         }
         made |= store.created;
         let path = store.place.path.clone();
-        store.close()?;
+        Box::new(store).close()?;
         Ok((made, path))
-    }
-
-    /// Whether opening created the ledger.
-    pub fn created(&self) -> bool {
-        self.created
-    }
-
-    /// The ledger's absolute path, links resolved.
-    pub fn path(&self) -> &Path {
-        &self.place.path
-    }
-
-    /// Closes the file. The last to do so folds the log back, so that the file alone is whole.
-    ///
-    /// # Errors
-    /// [`Error::Io`]; every answer given still stands, the next call folds the log back.
-    pub fn close(self) -> Result<(), Error> {
-        let ledger = self.place.shown();
-        self.connection
-            .close()
-            .map_err(|(_, error)| Trouble::Sqlite(error).told("close", &ledger, self.busy_timeout))
     }
 
     /// The one place where a transaction that may write begins and ends. `IMMEDIATE`, so that nobody decides between
@@ -277,34 +260,50 @@ impl SqliteStore {
         }
     }
 
-    fn read_once(&mut self, key: &Key, with_history: bool) -> Result<Reading, Trouble> {
+    fn read_once(&mut self, key: &Key, with_history: WithHistory) -> Result<Reading, Trouble> {
         // Deferred: one consistent view of both tables, no lock that a writer would wait for.
         let transaction = self.connection.transaction()?;
-        let found = receipts::find(&transaction, key)?;
-        let now = self.clock.now();
-        let history = match found.as_ref().and_then(|stored| stored.id) {
-            Some(id) if with_history => receipts::history(&transaction, id)?,
-            Some(_) | None => Vec::new(),
-        };
-        Ok(Reading {
-            entry: found.map(|stored| stored.entry),
-            now,
-            history,
-        })
+        receipts::read(&transaction, key, with_history, &*self.clock)
     }
 }
 
 impl Store for SqliteStore {
     fn update(&mut self, key: &Key, rule: &mut Rule<'_>) -> Result<(), Error> {
+        self.write(|transaction, clock| receipts::change(transaction, key, rule, clock))
+    }
+
+    fn group(&mut self, steps: &mut [Step<'_>]) -> Result<Vec<Result<(), Error>>, Error> {
+        let (ledger, busy_timeout) = (self.place.shown(), self.busy_timeout);
         self.write(|transaction, clock| {
-            let stored = receipts::find(transaction, key)?;
-            let now = clock.now();
-            let change = rule(stored.as_ref().map(|stored| &stored.entry), now);
-            receipts::keep(transaction, key, stored.as_ref(), &change, now)
+            let take = |step| {
+                let taken = group::take(transaction, step, clock)?;
+                Ok(taken.map_err(|trouble| trouble.told("write to", &ledger, busy_timeout)))
+            };
+            steps.iter_mut().map(take).collect()
         })
     }
 
-    fn read(&mut self, key: &Key, with_history: bool) -> Result<Reading, Error> {
+    fn apply(&mut self, key: &Key, rule: &mut Rule<'_>, sql: &str) -> Result<(), Error> {
+        let ledger = self.place.shown();
+        let told = |error| Trouble::Sqlite(error).told("write to", &ledger, self.busy_timeout);
+        let guard = apply::Guard::stand_at(&mut self.connection).map_err(told)?;
+        let applied = self.write(|transaction, clock| {
+            receipts::change_with(transaction, key, rule, clock, |transaction| {
+                let refused = |why| {
+                    Trouble::Ledger(Error::Sql {
+                        ledger: ledger.clone(),
+                        why,
+                    })
+                };
+                guard.run(transaction, sql).map_err(refused)
+            })
+        });
+        let told = |error| Trouble::Sqlite(error).told("write to", &ledger, self.busy_timeout);
+        apply::Guard::leave(&mut self.connection).map_err(told)?;
+        applied.map_err(|error| apply::told(error, &ledger))
+    }
+
+    fn read(&mut self, key: &Key, with_history: WithHistory) -> Result<Reading, Error> {
         for _ in 0..STILL_TRIES_MAX {
             let reading = self
                 .read_once(key, with_history)
@@ -328,6 +327,43 @@ impl Store for SqliteStore {
             ledger: self.place.shown(),
             source,
         })
+    }
+
+    fn payload(&mut self, key: &Key) -> Result<Option<Vec<u8>>, Error> {
+        pending::payload(&self.connection, key)
+            .map_err(|trouble| trouble.told("read", &self.place.shown(), self.busy_timeout))
+    }
+
+    fn next_pending(&mut self, pending: &Pending) -> Result<Option<PendingIntent>, Error> {
+        pending::next(&self.connection, pending)
+            .map_err(|trouble| trouble.told("read", &self.place.shown(), self.busy_timeout))
+    }
+
+    fn set_busy_timeout(&mut self, busy_timeout: Duration) -> Result<(), Error> {
+        self.busy_timeout = busy_timeout;
+        connect::wait_up_to(&mut self.connection, busy_timeout).map_err(|error| {
+            Trouble::Sqlite(error).told("set up", &self.place.shown(), busy_timeout)
+        })
+    }
+
+    fn name(&self) -> OsString {
+        self.place.path.clone().into_os_string()
+    }
+
+    fn created(&self) -> bool {
+        self.created
+    }
+
+    /// The last to close the file folds the log back, so that the file alone is whole.
+    fn close(self: Box<Self>) -> Result<(), Error> {
+        let SqliteStore {
+            connection,
+            place,
+            busy_timeout,
+            ..
+        } = *self;
+        let told = |error| Trouble::Sqlite(error).told("close", &place.shown(), busy_timeout);
+        connection.close().map_err(|(_, error)| told(error))
     }
 }
 

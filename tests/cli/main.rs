@@ -9,9 +9,12 @@ mod table;
 
 mod deciding;
 mod environment;
+mod files;
 mod first_screen;
+mod help;
 mod history;
 mod input;
+mod json;
 mod payloads;
 mod prepared;
 mod settling;

@@ -10,7 +10,7 @@ use receipt_ledger::receipt::{
     Amount, Entry, Fingerprint, Key, Owner, Receipt, ResultJson, RunId, SettledBy, State, Text,
     Timestamp,
 };
-use receipt_ledger::store::Store;
+use receipt_ledger::store::{Store, WithHistory};
 
 use crate::hand::Hand;
 use crate::model::{Life, Model, Row, Said, fingerprint};
@@ -92,7 +92,7 @@ fn one<S: Store>(
             "the ledger answers {answer:?}, the model {expected:?}"
         ));
     }
-    let reading = ledger.show(&name, true).unwrap();
+    let reading = ledger.show(&name, WithHistory::Yes).unwrap();
     let entry = model
         .lives
         .get(&key)
@@ -223,6 +223,7 @@ fn ask<S: Store>(ledger: &mut Ledger<S>, step: &Step, key: Key, attempt: Option<
                 key,
                 fingerprint: bound_to(*content),
                 facts: facts(given),
+                payload: None,
             };
             return match ledger.record(&request).unwrap() {
                 RecordAnswer::Created => "created=true state=recorded attempt=0".to_owned(),

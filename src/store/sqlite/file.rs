@@ -149,6 +149,10 @@ fn missing(absolute: &Path) -> Result<Place, Error> {
     for ending in ["-wal", "-journal"] {
         let left_behind = fs::metadata(place.beside(ending)).is_ok_and(|facts| facts.len() > 0);
         if left_behind {
+            // Whoever created the ledger since we looked may have decided in it already.
+            if fs::symlink_metadata(&place.path).is_ok() {
+                return look(&place.path);
+            }
             return Err(Error::RefusedFile {
                 ledger: place.shown(),
                 found: "the file is missing, but beside it lies a -wal or -journal with content",

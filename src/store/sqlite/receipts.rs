@@ -3,11 +3,12 @@
 use rusqlite::{Connection, params};
 
 use super::error::Trouble;
-use super::row;
+use super::{Clock, pending, row};
 use crate::decide::Change;
 use crate::receipt::{
     Entry, Event, EventKind, HistoryRow, Key, KeyDigest, Owner, Pruned, Receipt, State, Timestamp,
 };
+use crate::store::{Reading, Rule, WithHistory};
 
 const FIND: &str = "\
 SELECT id, key, fingerprint, state, attempt, owner, run, amount, currency, created_at_ms, updated_at_ms,
@@ -48,13 +49,13 @@ const HISTORY: &str = "\
 SELECT at_ms, event, attempt, actor, detail FROM receipt_ledger_history WHERE receipt = ?1 ORDER BY sequence";
 
 /// An entry and, for a whole receipt, the number its history goes by.
-pub(super) struct Stored {
-    pub(super) id: Option<i64>,
-    pub(super) entry: Entry,
+struct Stored {
+    id: Option<i64>,
+    entry: Entry,
 }
 
 /// What is stored for a key, whole or pruned.
-pub(super) fn find(connection: &Connection, key: &Key) -> Result<Option<Stored>, Trouble> {
+fn find(connection: &Connection, key: &Key) -> Result<Option<Stored>, Trouble> {
     let mut statement = connection.prepare_cached(FIND)?;
     let mut rows = statement.query([key.as_str()])?;
     if let Some(row) = rows.next()? {
@@ -75,8 +76,55 @@ pub(super) fn find(connection: &Connection, key: &Key) -> Result<Option<Stored>,
     }
 }
 
+/// Runs a rule on what is stored for a key and keeps what it wants.
+pub(super) fn change(
+    connection: &Connection,
+    key: &Key,
+    rule: &mut Rule<'_>,
+    clock: &dyn Clock,
+) -> Result<(), Trouble> {
+    change_with(connection, key, rule, clock, |_| Ok(()))
+}
+
+/// As [`change`], with something to be done before a change is kept, if there is one to the key's entry.
+pub(super) fn change_with(
+    connection: &Connection,
+    key: &Key,
+    rule: &mut Rule<'_>,
+    clock: &dyn Clock,
+    first: impl FnOnce(&Connection) -> Result<(), Trouble>,
+) -> Result<(), Trouble> {
+    let stored = find(connection, key)?;
+    let now = clock.now();
+    let change = rule(stored.as_ref().map(|stored| &stored.entry), now);
+    if change.entry.is_some() {
+        first(connection)?;
+    }
+    keep(connection, key, stored.as_ref(), &change, now)
+}
+
+/// A key's entry, and its history if asked for.
+pub(super) fn read(
+    connection: &Connection,
+    key: &Key,
+    with_history: WithHistory,
+    clock: &dyn Clock,
+) -> Result<Reading, Trouble> {
+    let found = find(connection, key)?;
+    let now = clock.now();
+    let history = match found.as_ref().and_then(|stored| stored.id) {
+        Some(id) if with_history == WithHistory::Yes => history(connection, id)?,
+        Some(_) | None => Vec::new(),
+    };
+    Ok(Reading {
+        entry: found.map(|stored| stored.entry),
+        now,
+        history,
+    })
+}
+
 /// Writes what a rule wants kept.
-pub(super) fn keep(
+fn keep(
     connection: &Connection,
     key: &Key,
     stored: Option<&Stored>,
@@ -91,7 +139,11 @@ pub(super) fn keep(
                 if stored.is_some() {
                     forget_pruned(connection, key)?;
                 }
-                id = Some(insert(connection, receipt)?);
+                let new = insert(connection, receipt)?;
+                if let Some(payload) = &change.payload {
+                    pending::keep_payload(connection, new, payload)?;
+                }
+                id = Some(new);
             }
         },
         Some(Entry::Pruned(pruned)) => mark_pruned(connection, key, pruned)?,
@@ -117,8 +169,7 @@ fn update(connection: &Connection, id: i64, receipt: &Receipt) -> Result<(), Tro
     row::with_parameters(receipt, |parameters| statement.execute(parameters))?;
     // What was performed needs its payload no longer.
     if receipt.stored_state == State::Succeeded {
-        let sql = "DELETE FROM receipt_ledger_payload WHERE receipt = ?1";
-        connection.prepare_cached(sql)?.execute([id])?;
+        pending::erase_payload(connection, id)?;
     }
     Ok(())
 }
@@ -158,7 +209,7 @@ fn append(connection: &Connection, id: i64, event: &Event, now: Timestamp) -> Re
 }
 
 /// A receipt's history, oldest first.
-pub(super) fn history(connection: &Connection, id: i64) -> Result<Vec<HistoryRow>, Trouble> {
+fn history(connection: &Connection, id: i64) -> Result<Vec<HistoryRow>, Trouble> {
     let mut statement = connection.prepare_cached(HISTORY)?;
     let mut rows = statement.query([id])?;
     let mut history = Vec::new();
