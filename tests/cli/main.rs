@@ -1,4 +1,5 @@
 //! The real binary, a file per subject.
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
 
 #[path = "../support/contract.rs"]
 mod contract;
@@ -15,10 +16,12 @@ mod help;
 mod history;
 mod input;
 mod json;
+mod paths;
 mod payloads;
 mod prepared;
 mod settling;
 mod shell;
+mod values;
 mod waiting;
 
 /// Every receipt of the contract's tables but `nothing`.

@@ -1,5 +1,4 @@
 //! The receipts that stand before a call, made by real calls; only what takes time is written into the file by hand.
-#![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 

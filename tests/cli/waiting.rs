@@ -1,10 +1,13 @@
 //! Contract §4.4 and §3.4: `--wait` and `--skip-exit`.
 
+#[cfg(target_os = "linux")]
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use super::prepared::{SAME, prepare, shown, told};
-use super::support::{Scratch, said};
+use super::support::Scratch;
+#[cfg(target_os = "linux")]
+use super::support::said;
 
 #[test]
 fn skip_exit_changes_the_code_of_every_skip_and_of_nothing_else() {
@@ -48,6 +51,7 @@ fn skip_exit_changes_the_code_of_every_skip_and_of_nothing_else() {
     }
 }
 
+#[cfg(target_os = "linux")]
 fn waiter(ledger: &Scratch, wait: &str) -> Child {
     let args = [
         "reserve",
@@ -67,7 +71,8 @@ fn waiter(ledger: &Scratch, wait: &str) -> Child {
         .unwrap()
 }
 
-/// Returns once the process sleeps between two looks, which is the only thing that makes it sleep so long.
+/// Returns once the process has the ledger open: it has asked by then, or is about to.
+#[cfg(target_os = "linux")]
 fn has_looked(ledger: &Scratch, waiter: &Child) {
     let began = Instant::now();
     let opened = format!("/proc/{}/fd", waiter.id());
@@ -90,6 +95,7 @@ fn has_looked(ledger: &Scratch, waiter: &Child) {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
 fn what_settles_the_receipt_ends_the_wait_and_is_what_is_answered() {
     for (settle, settled, answer) in [
         (
@@ -180,6 +186,7 @@ fn nobody_waits_for_what_is_not_in_flight() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
 fn a_waiting_caller_holds_no_lock() {
     let ledger = Scratch::with_ledger();
     ledger.says(
@@ -200,6 +207,7 @@ fn a_waiting_caller_holds_no_lock() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
 fn a_signal_ends_the_wait_at_once_and_changes_nothing() {
     let ledger = Scratch::with_ledger();
     ledger.says(
