@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use super::failed_exit::FailedExit;
 use super::help;
@@ -83,12 +83,39 @@ macro_rules! commands {
 }
 
 /// A command's own arguments and the options of every command.
-#[derive(Debug, Args)]
-pub(crate) struct WithGlobals<A: Args> {
-    #[command(flatten)]
+#[derive(Debug)]
+pub(crate) struct WithGlobals<A> {
     args: A,
-    #[command(flatten)]
     globals: Globals,
+}
+
+/// By hand, so that only the command that was chosen has its arguments built: a call asks for one and ends.
+impl<A: Args> Args for WithGlobals<A> {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command.defer(|command| {
+            // The structs of arguments bring texts of their own; the command's stays.
+            let about = command.get_about().cloned().unwrap_or_default();
+            Globals::augment_args(A::augment_args(command)).about(about)
+        })
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<A: Args> FromArgMatches for WithGlobals<A> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(WithGlobals {
+            args: A::from_arg_matches(matches)?,
+            globals: Globals::from_arg_matches(matches)?,
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.args.update_from_arg_matches(matches)?;
+        self.globals.update_from_arg_matches(matches)
+    }
 }
 
 commands! {

@@ -3,7 +3,7 @@
 use fastrand::Rng;
 use receipt_ledger::Ledger;
 use receipt_ledger::receipt::{Entry, Key};
-use receipt_ledger::store::{Store, WithHistory};
+use receipt_ledger::store::Store;
 
 use crate::asking::{ask, receipt};
 use crate::hand::Hand;
@@ -85,7 +85,7 @@ fn one<S: Store>(
             "the ledger answers {answer:?}, the model {expected:?}"
         ));
     }
-    let reading = ledger.show(&name, WithHistory::Yes).unwrap();
+    let reading = ledger.show(&name, true).unwrap();
     let entry = model
         .lives
         .get(&key)

@@ -5,7 +5,7 @@ use receipt_ledger::receipt::{
     Amount, Entry, Event, EventKind, Fingerprint, Key, Owner, Receipt, ResultJson, RunId,
     SettledBy, State, Text, Timestamp,
 };
-use receipt_ledger::store::{Reading, Store, WithHistory};
+use receipt_ledger::store::{Reading, Store};
 
 /// Every promise by its name, for a store's own test to run.
 pub(crate) fn all<S: Store + Send>(new_place: &dyn Fn() -> Box<dyn Fn() -> S + Sync>) {
@@ -73,7 +73,7 @@ fn put<S: Store>(store: &mut S, change: Change, key: &Key) {
 }
 
 fn read<S: Store>(store: &mut S, key: &Key) -> Reading {
-    store.read(key, WithHistory::Yes).unwrap()
+    store.read(key, true).unwrap()
 }
 
 fn nothing_is_stored_at_first<S: Store + Send>(open: &(dyn Fn() -> S + Sync)) {
@@ -211,7 +211,7 @@ fn rows_of_history_come_back_in_order_with_the_moment_of_the_store<S: Store + Se
         moments
     );
     assert_eq!(
-        store.read(&key("k"), WithHistory::No).unwrap().history,
+        store.read(&key("k"), false).unwrap().history,
         [],
         "only where it was asked for"
     );
@@ -222,7 +222,6 @@ fn a_conflict_is_kept_once_for_each_fingerprint<S: Store + Send>(open: &(dyn Fn(
     put(&mut store, keep(&receipt(&key("k")), Vec::new()), &key("k"));
     for other in ["send-v2", "send-v3", "send-v2", "send-v2", "send-v3"] {
         let change = Change {
-            entry: None,
             events: vec![event(EventKind::Conflict, Some(other))],
             ..Change::default()
         };

@@ -6,7 +6,7 @@ use std::thread;
 use receipt_ledger::Ledger;
 use receipt_ledger::decide::{Decision, Reserve, Settle, Settlement};
 use receipt_ledger::receipt::{EventKind, Fingerprint, Key};
-use receipt_ledger::store::{Store, WithHistory};
+use receipt_ledger::store::Store;
 
 const ROUNDS: usize = 12;
 
@@ -68,7 +68,7 @@ pub(crate) fn one_is_told_to_execute_and_one_to_retry<S: Store + Send>(
 fn fail<S: Store>(open: &(dyn Fn() -> S + Sync), key: &Key) {
     let mut ledger = Ledger::new(open());
     let attempt = ledger
-        .show(key, WithHistory::No)
+        .show(key, false)
         .unwrap()
         .entry
         .map(|entry| entry.attempt());
@@ -84,10 +84,7 @@ fn fail<S: Store>(open: &(dyn Fn() -> S + Sync), key: &Key) {
 }
 
 fn attempts<S: Store>(open: &(dyn Fn() -> S + Sync), key: &Key) -> Vec<u32> {
-    let history = Ledger::new(open())
-        .show(key, WithHistory::Yes)
-        .unwrap()
-        .history;
+    let history = Ledger::new(open()).show(key, true).unwrap().history;
     let begun = history
         .iter()
         .filter(|row| row.event.kind == EventKind::Reserved);

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use receipt_ledger::decide::Change;
 use receipt_ledger::receipt::Timestamp;
+use receipt_ledger::store::Store;
 use receipt_ledger::store::sqlite::{Clock, OpenOptions, SqliteStore};
-use receipt_ledger::store::{Store, WithHistory};
 use receipt_ledger::{Error, Ledger};
 use rusqlite::Connection;
 
@@ -163,11 +163,7 @@ fn a_writer_among_others_is_never_dated_before_what_it_saw() {
             });
         }
     });
-    let history = place
-        .open()
-        .read(&key("k"), WithHistory::Yes)
-        .unwrap()
-        .history;
+    let history = place.open().read(&key("k"), true).unwrap().history;
     let moments: Vec<i64> = history.iter().map(|row| row.at.as_ms()).collect();
     assert!(moments.len() > 50, "{}", moments.len());
     assert!(moments.is_sorted(), "{moments:?}");
@@ -217,14 +213,7 @@ fn history_cannot_be_rewritten_nor_deleted_while_its_receipt_is_whole() {
     ] {
         assert!(intruder.execute_batch(sql).is_err(), "{sql}");
     }
-    assert_eq!(
-        ledger
-            .show(&key("k"), WithHistory::Yes)
-            .unwrap()
-            .history
-            .len(),
-        1
-    );
+    assert_eq!(ledger.show(&key("k"), true).unwrap().history.len(), 1);
 }
 
 #[test]
