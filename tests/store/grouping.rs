@@ -2,7 +2,7 @@
 
 use receipt_ledger::decide::{self, Change, Facts, Record};
 use receipt_ledger::receipt::{Entry, Fingerprint, Key, State};
-use receipt_ledger::store::{Pending, PendingKind, Step, Store, WithHistory};
+use receipt_ledger::store::{Pending, PendingKind, Step, Store};
 
 use crate::conformance::key;
 
@@ -67,7 +67,7 @@ fn steps_see_what_those_before_them_changed_and_are_kept_together<S: Store + Sen
                 seen.push(existing.is_some());
                 Change::default()
             }),
-            Step::Read(&one, WithHistory::Yes, &mut reading),
+            Step::Read(&one, true, &mut reading),
             Step::Update(&other, &mut |existing, _| record_other(existing)),
         ])
         .unwrap();
@@ -77,7 +77,7 @@ fn steps_see_what_those_before_them_changed_and_are_kept_together<S: Store + Sen
     assert_eq!(reading.unwrap().history.len(), 1);
     let mut another = open();
     for name in [&one, &other] {
-        assert!(another.read(name, WithHistory::No).unwrap().entry.is_some());
+        assert!(another.read(name, false).unwrap().entry.is_some());
     }
     assert_eq!(store.group(&mut []).unwrap().len(), 0);
 }
@@ -87,7 +87,7 @@ fn a_step_that_fails_is_undone_alone<S: Store + Send>(open: &(dyn Fn() -> S + Sy
     record(&mut store, "bad", None);
     let (before, bad, after) = (key("before"), key("bad"), key("after"));
     let (mut record_before, mut record_after) = (recorded(&before, None), recorded(&after, None));
-    let was = store.read(&bad, WithHistory::Yes).unwrap();
+    let was = store.read(&bad, true).unwrap();
     let done = store
         .group(&mut [
             Step::Update(&before, &mut |existing, _| record_before(existing)),
@@ -97,10 +97,10 @@ fn a_step_that_fails_is_undone_alone<S: Store + Send>(open: &(dyn Fn() -> S + Sy
         .unwrap();
     let kept: Vec<bool> = done.iter().map(Result::is_ok).collect();
     assert_eq!(kept, [true, false, true], "{done:?}");
-    let is = store.read(&bad, WithHistory::Yes).unwrap();
+    let is = store.read(&bad, true).unwrap();
     assert_eq!((is.entry, is.history), (was.entry, was.history));
     for name in [&before, &after] {
-        assert!(store.read(name, WithHistory::No).unwrap().entry.is_some());
+        assert!(store.read(name, false).unwrap().entry.is_some());
     }
     assert!(
         store
