@@ -13,6 +13,7 @@ mod environment;
 mod files;
 mod first_screen;
 mod help;
+mod hints;
 mod history;
 mod input;
 mod json;
