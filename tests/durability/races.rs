@@ -193,7 +193,7 @@ fn a_ledger_that_is_created_and_used_while_somebody_looks_is_no_leftover() {
     )
     .unwrap();
     made.run("reserve --key order:1 --fingerprint v1");
-    for _ in 0..250 {
+    for _ in 0..150 * scale() {
         let ledger = Scratch::new();
         for ending in ["", "-wal"] {
             let (from, to) = (format!("receipts.db{ending}"), format!("new{ending}"));
