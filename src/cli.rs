@@ -4,13 +4,17 @@
 //! printing happens in `output` alone.
 
 mod args;
+mod batch;
 mod commands;
 mod content;
 mod exit;
+mod failed_exit;
 mod failure;
+mod heartbeat;
 mod help;
 mod output;
 mod parse;
+mod perform;
 mod refusal;
 mod render;
 mod settings;
@@ -48,7 +52,7 @@ fn answer(args: &[OsString], output: &mut Output) -> Result<Exit, Failure> {
     let (inner, command) = cli.command.split();
     let settings = Settings::gather(cli.globals, inner)?;
     output.set_format(settings.format);
-    commands::run(command, &settings, output)
+    commands::answer(command, &settings, output)
 }
 
 /// A file that may not grow further is an error to be told, not a reason to die: the signal is taken and dropped.

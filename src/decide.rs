@@ -3,15 +3,21 @@
 //! No I/O, no clock, no randomness and no store is touched here, so a store may run a rule again after a lost race.
 //! A fingerprint is compared before anything else: who comes with another content learns nothing of the first.
 
+mod apply;
+mod conclude;
 mod record;
 mod reserve;
 mod resolve;
 mod settle;
 
-pub use record::{Record, RecordAnswer, record};
+pub use apply::apply;
+pub use conclude::{ConcludeAnswer, conclude};
+pub use record::{PAYLOAD_BYTES_MAX, Record, RecordAnswer, record};
 pub use reserve::{Decision, Reserve, ReserveAnswer, reserve};
 pub use resolve::{Resolve, ResolveAnswer, Verdict, resolve};
 pub use settle::{Renew, Settle, SettleAnswer, SettleVerb, Settlement, renew, settle};
+
+use std::sync::Arc;
 
 use crate::receipt::{
     Amount, Entry, Event, EventKind, Fingerprint, Key, Owner, Receipt, RunId, State, Timestamp,
@@ -24,6 +30,8 @@ pub struct Change {
     pub entry: Option<Entry>,
     /// Rows to append to the key's history, in the same transaction.
     pub events: Vec<Event>,
+    /// The payload to keep with a new receipt.
+    pub payload: Option<Arc<[u8]>>,
 }
 
 impl Change {
@@ -35,13 +43,14 @@ impl Change {
         Change {
             entry: Some(Entry::Whole(Box::new(receipt))),
             events: vec![event],
+            payload: None,
         }
     }
 
     fn note(event: Event) -> Change {
         Change {
-            entry: None,
             events: vec![event],
+            ..Change::none()
         }
     }
 

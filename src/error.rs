@@ -55,6 +55,18 @@ pub enum Error {
         /// The newest version known here.
         known: u32,
     },
+    /// A copy: the ledger it was taken from may have decided since.
+    #[error("{ledger} is a copy of a ledger: what was decided after it was taken is not in it")]
+    Copy {
+        /// The ledger's name.
+        ledger: String,
+    },
+    /// Its receipts have moved to another ledger.
+    #[error("{ledger} is retired: its receipts have moved to another ledger")]
+    Retired {
+        /// The ledger's name.
+        ledger: String,
+    },
     /// What is stored breaks an invariant.
     #[error("{ledger} is damaged: {found}")]
     Corrupt {
@@ -72,6 +84,14 @@ pub enum Error {
         ledger: String,
         /// Why it failed.
         source: Source,
+    },
+    /// The statements of `apply` were refused, or failed.
+    #[error("the SQL was not applied to {ledger}, and nothing was kept: {why}")]
+    Sql {
+        /// The ledger's name.
+        ledger: String,
+        /// What was refused, or why it failed; none of the statements' values.
+        why: String,
     },
     /// Storing failed at the last step: the decision may or may not be kept.
     #[error("cannot commit to {ledger}: {source}; it is not known whether the decision was stored")]
@@ -96,8 +116,11 @@ impl Error {
             Error::Busy { .. } => "busy",
             Error::NoLedger { .. } => "no-ledger",
             Error::NotALedger { .. } => "not-a-ledger",
+            Error::Sql { .. } => "invalid-input",
             Error::RefusedFile { .. } => "refused-file",
             Error::NewerLedger { .. } => "newer-ledger",
+            Error::Copy { .. } => "restored-backup",
+            Error::Retired { .. } => "retired",
             Error::Corrupt { .. } => "corrupt",
             Error::Io { .. } | Error::Uncertain { .. } | Error::Moved { .. } => "io",
         }
@@ -112,10 +135,14 @@ impl Error {
             ),
             Error::NotALedger { hint, .. } | Error::RefusedFile { hint, .. } => Some(hint),
             Error::NewerLedger { .. } => Some("use the newer receipt-ledger that wrote it"),
+            Error::Copy { .. } => Some(
+                "reconcile what was performed since; then 'receipt-ledger restore --accept-gap' puts it in use",
+            ),
+            Error::Retired { .. } => Some("use the ledger that its export was imported into"),
             Error::Corrupt { .. } => Some(
                 "do not perform anything on its word; 'receipt-ledger verify' says more, 'restore --from' puts a copy back",
             ),
-            Error::Io { .. } => None,
+            Error::Io { .. } | Error::Sql { .. } => None,
             Error::Uncertain { .. } => {
                 Some("do not perform the effect; ask again, and the ledger tells what it kept")
             }

@@ -1,14 +1,18 @@
 //! The verbs: each joins one rule to one store transaction.
 
+mod batch;
+
+pub use batch::{Answer, Request};
+
 use std::time::{Duration, Instant};
 
 use crate::decide::{
-    self, Change, Decision, Record, RecordAnswer, Renew, Reserve, ReserveAnswer, Resolve,
-    ResolveAnswer, Settle, SettleAnswer,
+    self, Change, ConcludeAnswer, Decision, Record, RecordAnswer, Renew, Reserve, ReserveAnswer,
+    Resolve, ResolveAnswer, Settle, SettleAnswer,
 };
 use crate::error::Error;
 use crate::receipt::{Entry, Fingerprint, Key, State, Timestamp};
-use crate::store::{Reading, Store};
+use crate::store::{Pending, PendingIntent, Reading, Store};
 
 /// Longest pause between two looks at a receipt that somebody else is performing.
 const LOOK_EVERY_MAX: Duration = Duration::from_millis(100);
@@ -34,9 +38,17 @@ impl<S: Store> Ledger<S> {
         &mut self.store
     }
 
-    /// Gives the store back, to be closed.
+    /// Gives the store back.
     pub fn into_store(self) -> S {
         self.store
+    }
+
+    /// Closes the store: what is at rest is then whole.
+    ///
+    /// # Errors
+    /// [`Error`]; every answer given still stands.
+    pub fn close(self) -> Result<(), Error> {
+        Box::new(self.store).close()
     }
 
     /// Decides whether the caller may perform the effect now (contract §4).
@@ -47,13 +59,7 @@ impl<S: Store> Ledger<S> {
         let rule = |existing: Option<&Entry>, now| decide::reserve(existing, request, now);
         match self.decide(&request.key, rule) {
             Ok(answer) => Ok(answer),
-            Err(error) => self
-                .conflict_all_the_same(&request.key, &request.fingerprint, error)
-                .map(|(state, attempt)| ReserveAnswer {
-                    decision: Decision::Conflict,
-                    state,
-                    attempt,
-                }),
+            Err(error) => self.conflict(&request.key, &request.fingerprint, error),
         }
     }
 
@@ -114,6 +120,16 @@ impl<S: Store> Ledger<S> {
         })
     }
 
+    /// Says what came of a command that was started under an attempt; what it has settled itself stands (contract §6.7).
+    ///
+    /// # Errors
+    /// [`Error`] when the ledger cannot answer.
+    pub fn conclude(&mut self, outcome: &Settle) -> Result<ConcludeAnswer, Error> {
+        self.decide(&outcome.key, |existing, now| {
+            decide::conclude(existing, outcome, now)
+        })
+    }
+
     /// Promises that an attempt goes on (contract §5).
     ///
     /// # Errors
@@ -138,6 +154,52 @@ impl<S: Store> Ledger<S> {
         }
     }
 
+    /// Decides as [`Ledger::reserve`], and performs the effect in the same transaction: SQL on the ledger's own database
+    /// (contract §7.3).
+    ///
+    /// # Errors
+    /// As [`Ledger::reserve`], and [`Error::Sql`] when the statements were refused or failed; nothing is then kept.
+    pub fn apply(&mut self, request: &Reserve, sql: &str) -> Result<ReserveAnswer, Error> {
+        let mut answer = None;
+        let applied = self.store.apply(
+            &request.key,
+            &mut |existing, now| {
+                let (given, change) = decide::apply(existing, request, now);
+                answer = Some(given);
+                change
+            },
+            sql,
+        );
+        match applied {
+            Ok(()) => Ok(answer.expect("a store that says Ok has run the rule")),
+            Err(error) => self.conflict(&request.key, &request.fingerprint, error),
+        }
+    }
+
+    /// Answers many requests, in order, in one transaction that is synced once. A request that fails is undone alone.
+    ///
+    /// # Errors
+    /// [`Error`] when nothing was kept: then none of the requests has an answer.
+    pub fn batch(&mut self, requests: &[Request]) -> Result<Vec<Result<Answer, Error>>, Error> {
+        batch::answer(&mut self.store, requests)
+    }
+
+    /// The oldest intent that waits to be performed (contract §7.2).
+    ///
+    /// # Errors
+    /// [`Error`] when the ledger cannot be read.
+    pub fn next_pending(&mut self, pending: &Pending) -> Result<Option<PendingIntent>, Error> {
+        self.store.next_pending(pending)
+    }
+
+    /// The payload kept for a key (contract §7.1).
+    ///
+    /// # Errors
+    /// [`Error`] when the ledger cannot be read.
+    pub fn payload(&mut self, key: &Key) -> Result<Option<Vec<u8>>, Error> {
+        self.store.payload(key)
+    }
+
     /// What the ledger holds for a key, with its history if that is asked for.
     ///
     /// # Errors
@@ -160,6 +222,20 @@ impl<S: Store> Ledger<S> {
         Ok(answer.expect("a store that says Ok has run the rule"))
     }
 
+    fn conflict(
+        &mut self,
+        key: &Key,
+        fingerprint: &Fingerprint,
+        error: Error,
+    ) -> Result<ReserveAnswer, Error> {
+        let (state, attempt) = self.conflict_all_the_same(key, fingerprint, error)?;
+        Ok(ReserveAnswer {
+            decision: Decision::Conflict,
+            state,
+            attempt,
+        })
+    }
+
     /// A conflict needs no write to be true: where the ledger can still be read, it is told.
     fn conflict_all_the_same(
         &mut self,
@@ -167,6 +243,13 @@ impl<S: Store> Ledger<S> {
         fingerprint: &Fingerprint,
         error: Error,
     ) -> Result<(State, u32), Error> {
+        // Locks and failing writes do not hide it; a copy or a retired ledger has nothing to say.
+        if !matches!(
+            error,
+            Error::Busy { .. } | Error::Io { .. } | Error::Uncertain { .. }
+        ) {
+            return Err(error);
+        }
         match self.store.read(key, false) {
             Ok(Reading {
                 entry: Some(entry),

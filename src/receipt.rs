@@ -220,6 +220,12 @@ impl ResultJson {
         compact_json(bytes, RESULT_BYTES_MAX).map(ResultJson)
     }
 
+    /// What a command returned: its exit code and what it wrote. What is kept of the output is bounded where it is
+    /// captured; escaped as JSON it can be six times as long, which the store takes.
+    pub fn of_command(value: &serde_json::Value) -> ResultJson {
+        ResultJson(value.to_string())
+    }
+
     /// Takes text that this type gave out before: the store's way back.
     pub(crate) fn from_compact(text: String) -> ResultJson {
         ResultJson(text)

@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use super::failed_exit::FailedExit;
 use super::help;
 use super::parse::{
-    amount, currency, duration, evidence, fingerprint, key, longer_than_zero_ms, not_empty, owner,
-    positive, run_id, skip_exit, word, zero_or_longer,
+    amount, currency, duration, evidence, failed_exit, fingerprint, key, longer_than_zero,
+    longer_than_zero_ms, not_empty, owner, positive, run_id, skip_exit, word, zero_or_longer,
 };
 use receipt_ledger::receipt::{Fingerprint, Key, Owner, RunId, Text};
 
@@ -82,18 +83,60 @@ macro_rules! commands {
 }
 
 /// A command's own arguments and the options of every command.
-#[derive(Debug, Args)]
-pub(crate) struct WithGlobals<A: Args> {
-    #[command(flatten)]
+#[derive(Debug)]
+pub(crate) struct WithGlobals<A> {
     args: A,
-    #[command(flatten)]
     globals: Globals,
+}
+
+/// By hand, so that only the command that was chosen has its arguments built: a call asks for one and ends.
+impl<A: Args> Args for WithGlobals<A> {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command.defer(|command| {
+            // The structs of arguments bring texts of their own; the command's stays.
+            let about = command.get_about().cloned().unwrap_or_default();
+            Globals::augment_args(A::augment_args(command)).about(about)
+        })
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<A: Args> FromArgMatches for WithGlobals<A> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(WithGlobals {
+            args: A::from_arg_matches(matches)?,
+            globals: Globals::from_arg_matches(matches)?,
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.args.update_from_arg_matches(matches)?;
+        self.globals.update_from_arg_matches(matches)
+    }
 }
 
 commands! {
     /// Ask whether the effect may be performed now
     #[command(after_help = help::RESERVE)]
     Reserve(ReserveArgs),
+    /// Perform a command under a receipt: once, unless somebody says that again is safe
+    #[command(after_help = help::RUN)]
+    Run(RunArgs),
+    /// Put an intent on record, to be performed later
+    #[command(after_help = help::RECORD)]
+    Record(RecordArgs),
+    /// Perform what is on record and was never performed
+    #[command(after_help = help::DRAIN)]
+    Drain(DrainArgs),
+    /// Perform SQL on the ledger's own database, in the transaction that decides
+    #[command(after_help = help::APPLY)]
+    Apply(ApplyArgs),
+    /// Answer JSON Lines with JSON Lines
+    #[command(after_help = help::BATCH)]
+    Batch(BatchArgs),
     /// Say that the effect happened
     #[command(after_help = help::SUCCEED)]
     Succeed(SucceedArgs),
@@ -133,7 +176,7 @@ pub(crate) struct Content {
 }
 
 /// Facts kept on the receipt.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct FactArgs {
     /// Who performs it, as you name yourself
     #[arg(long, value_name = "NAME", value_parser = owner())]
@@ -159,6 +202,9 @@ pub(crate) struct DecideArgs {
     pub(crate) content: Content,
     #[command(flatten)]
     pub(crate) terms: Terms,
+    /// While somebody else is performing it, wait up to this long for the outcome
+    #[arg(long, value_name = "DURATION", value_parser = zero_or_longer())]
+    pub(crate) wait: Option<Duration>,
 }
 
 /// Under which terms another attempt is given.
@@ -176,9 +222,6 @@ pub(crate) struct Terms {
     /// Settled or renewed within this time, or else unknown
     #[arg(long, value_name = "DURATION", value_parser = longer_than_zero_ms())]
     pub(crate) lease: Option<i64>,
-    /// While somebody else is performing it, wait up to this long for the outcome
-    #[arg(long, value_name = "DURATION", value_parser = zero_or_longer())]
-    pub(crate) wait: Option<Duration>,
     #[command(flatten)]
     pub(crate) facts: FactArgs,
 }
@@ -191,6 +234,98 @@ pub(crate) struct ReserveArgs {
     /// Exit with this code (1 to 255) on every skip, instead of 0
     #[arg(long, value_name = "N", value_parser = skip_exit())]
     pub(crate) skip_exit: Option<u8>,
+}
+
+#[derive(Debug, Args)]
+#[command(mut_group("content", |group| group.required(true)))]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) decide: DecideArgs,
+    /// Exit with this code (0 to 255) instead of 75 where it is in flight, failed or unknown
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8))]
+    pub(crate) skip_exit: Option<u8>,
+    #[command(flatten)]
+    pub(crate) perform: PerformArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(mut_group("content", |group| group.required(true)))]
+pub(crate) struct RecordArgs {
+    /// The effect's name, kept across retries
+    #[arg(long, value_name = "KEY", value_parser = key())]
+    pub(crate) key: Key,
+    #[command(flatten)]
+    pub(crate) content: Content,
+    /// Keep the payload's bytes (at most 16 MiB) for drain, until the effect has happened
+    #[arg(long, conflicts_with = "fingerprint")]
+    pub(crate) keep_payload: bool,
+    #[command(flatten)]
+    pub(crate) facts: FactArgs,
+}
+
+#[derive(Debug, Args)]
+#[group(id = "which", required = true, multiple = false)]
+pub(crate) struct Which {
+    /// Only keys that begin with this, taken literally
+    #[arg(long, value_name = "PREFIX", value_parser = key())]
+    pub(crate) prefix: Option<Key>,
+    /// Every key
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DrainArgs {
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// Take at most this many
+    #[arg(long, value_name = "N", value_parser = positive())]
+    pub(crate) limit: Option<u32>,
+    #[command(flatten)]
+    pub(crate) terms: Terms,
+    #[command(flatten)]
+    pub(crate) perform: PerformArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(mut_group("content", |group| group.required(true)))]
+pub(crate) struct ApplyArgs {
+    /// The effect's name, kept across retries
+    #[arg(long, value_name = "KEY", value_parser = key())]
+    pub(crate) key: Key,
+    #[command(flatten)]
+    pub(crate) content: Content,
+    /// Perform it again if it is known to have failed
+    #[arg(long)]
+    pub(crate) allow_failed_retry: bool,
+    /// The SQL that performs it, a file; '-' is standard input
+    #[arg(long, value_name = "FILE", value_parser = not_empty())]
+    pub(crate) sql: OsString,
+    #[command(flatten)]
+    pub(crate) facts: FactArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BatchArgs {}
+
+/// How a command is performed, and what its end means.
+#[derive(Debug, Args)]
+pub(crate) struct PerformArgs {
+    /// Exit codes that prove that nothing happened: a list such as 1,64-78, or any
+    #[arg(long, value_name = "CODES", value_parser = failed_exit())]
+    pub(crate) failed_exit: Option<FailedExit>,
+    /// After this long TERM, 10 s later KILL; the outcome is then unknown
+    #[arg(long, value_name = "DURATION", value_parser = longer_than_zero())]
+    pub(crate) timeout: Option<Duration>,
+    /// Keep the command's standard output (at most 1 MiB) and print it again where the effect has happened
+    #[arg(long)]
+    pub(crate) capture: bool,
+    /// Print no decision where the command is started, or the exit is 0
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    /// The command and its arguments, behind --
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
 }
 
 /// For which attempt a settling call speaks.

@@ -1,10 +1,15 @@
 //! One small file a command: arguments -> ledger -> reply.
 
+mod apply;
+mod batch;
+mod drain;
 mod init;
+pub(super) mod record;
 mod renew;
 mod reserve;
-mod resolve;
-mod settle;
+pub(super) mod resolve;
+mod run;
+pub(super) mod settle;
 mod show;
 
 use std::time::Duration;
@@ -17,17 +22,30 @@ use super::settings::Settings;
 use receipt_ledger::Ledger;
 use receipt_ledger::decide::Facts;
 use receipt_ledger::receipt::Amount;
+use receipt_ledger::store::Store;
 use receipt_ledger::store::sqlite::{OpenOptions, SqliteStore};
 
 /// How long a call waits for locks unless it is told otherwise.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The same for a call that says what already happened: it must get through.
-const SETTLE_BUSY_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const SETTLE_BUSY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A ledger over whichever store was named.
+pub(super) type OpenLedger = Ledger<Box<dyn Store>>;
 
 /// Runs one command.
-pub(crate) fn run(asked: Asked, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
+pub(crate) fn answer(
+    asked: Asked,
+    settings: &Settings,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
     match asked {
         Asked::Reserve(args) => reserve::run(args, settings, output),
+        Asked::Run(args) => run::run(args, settings, output),
+        Asked::Record(args) => record::run(args, settings, output),
+        Asked::Drain(args) => drain::run(args, settings, output),
+        Asked::Apply(args) => apply::run(args, settings, output),
+        Asked::Batch(_) => batch::run(settings, output),
         Asked::Succeed(args) => settle::succeed(args, settings, output),
         Asked::Fail(args) => settle::fail(args, settings, output),
         Asked::Unknown(args) => settle::unknown(args, settings, output),
@@ -55,32 +73,41 @@ fn options(settings: &Settings, busy_timeout: Duration) -> Result<OpenOptions, F
 }
 
 /// Opens the ledger to decide; it is created if it is not there, unless that was forbidden.
-fn open_to_decide(
+pub(super) fn open_to_decide(
     settings: &Settings,
     output: &mut Output,
-) -> Result<Ledger<SqliteStore>, Failure> {
+) -> Result<OpenLedger, Failure> {
     let mut options = options(settings, BUSY_TIMEOUT)?;
     options.create = !settings.no_create;
     let store = SqliteStore::open(options)?;
     if store.created() {
-        output.note(&format!("created ledger {}", store.path().display()));
+        output.note(&format!("created ledger {}", store.name().display()));
     }
-    Ok(Ledger::new(store))
+    Ok(Ledger::new(Box::new(store)))
+}
+
+/// Opens the ledger to perform what is on record there.
+fn open_to_drain(settings: &Settings, output: &mut Output) -> Result<OpenLedger, Failure> {
+    open_to_decide(
+        &Settings {
+            no_create: true,
+            ..settings.clone()
+        },
+        output,
+    )
 }
 
 /// Opens the ledger to say what came of an effect.
-fn open_to_settle(settings: &Settings) -> Result<Ledger<SqliteStore>, Failure> {
+pub(super) fn open_to_settle(settings: &Settings) -> Result<OpenLedger, Failure> {
     let mut options = options(settings, SETTLE_BUSY_TIMEOUT)?;
     options.create = false;
-    Ok(Ledger::new(SqliteStore::open(options)?))
+    Ok(Ledger::new(Box::new(SqliteStore::open(options)?)))
 }
 
 /// Opens the ledger to look at it.
-fn open_to_read(settings: &Settings) -> Result<Ledger<SqliteStore>, Failure> {
-    Ok(Ledger::new(SqliteStore::open_to_read(options(
-        settings,
-        BUSY_TIMEOUT,
-    )?)?))
+fn open_to_read(settings: &Settings) -> Result<OpenLedger, Failure> {
+    let options = options(settings, BUSY_TIMEOUT)?;
+    Ok(Ledger::new(Box::new(SqliteStore::open_to_read(options)?)))
 }
 
 fn facts(args: FactArgs) -> Facts {

@@ -5,11 +5,16 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::args::{Content, ResultArgs};
 use super::failure::Failure;
+use receipt_ledger::decide::PAYLOAD_BYTES_MAX;
 use receipt_ledger::fingerprint::{self, PAYLOAD_JSON_BYTES_MAX, RESULT_BYTES_MAX};
 use receipt_ledger::receipt::{Fingerprint, ResultJson};
+
+/// Longest SQL of one `apply`, in bytes: it is held in memory and runs under the write lock.
+const SQL_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// The fingerprint of what was given, or nothing if nothing was.
 pub(crate) fn fingerprint(content: &Content) -> Result<Option<Fingerprint>, Failure> {
@@ -24,11 +29,52 @@ pub(crate) fn fingerprint(content: &Content) -> Result<Option<Fingerprint>, Fail
     }
     if let Some(path) = &content.payload_json {
         let bytes = bytes("--payload-json", path, PAYLOAD_JSON_BYTES_MAX)?;
-        let fingerprint = fingerprint::of_json(&bytes)
-            .map_err(|why| Failure::new("invalid-input", format!("--payload-json: {why}")))?;
+        let fingerprint = of_json("--payload-json", &bytes)?;
         return Ok(Some(fingerprint));
     }
     Ok(None)
+}
+
+/// The fingerprint of a payload and its bytes, to be kept.
+pub(crate) fn payload(content: &Content) -> Result<(Fingerprint, Arc<[u8]>), Failure> {
+    let (flag, path) = match (&content.payload_file, &content.payload_json) {
+        (Some(path), _) => ("--payload-file", path),
+        (None, Some(path)) => ("--payload-json", path),
+        (None, None) => return Err(Failure::new("usage", "--keep-payload needs a payload")),
+    };
+    let bytes = bytes(flag, path, PAYLOAD_BYTES_MAX)?;
+    if bytes.len() > PAYLOAD_BYTES_MAX {
+        let message =
+            format!("{flag}: is longer than {PAYLOAD_BYTES_MAX} bytes, the most that is kept");
+        return Err(Failure::new("invalid-input", message));
+    }
+    let fingerprint = if content.payload_file.is_some() {
+        fingerprint::of_bytes(&mut &bytes[..]).map_err(|error| unreadable(flag, path, &error))?
+    } else {
+        of_json(flag, &bytes)?
+    };
+    Ok((fingerprint, bytes.into()))
+}
+
+/// The SQL of `apply`.
+pub(crate) fn sql(path: &OsStr) -> Result<String, Failure> {
+    let bytes = bytes("--sql", path, SQL_BYTES_MAX)?;
+    if bytes.len() > SQL_BYTES_MAX {
+        let message = format!("--sql: is longer than {SQL_BYTES_MAX} bytes");
+        return Err(Failure::new("invalid-input", message));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let position = error.utf8_error().valid_up_to() + 1;
+        Failure::new(
+            "invalid-input",
+            format!("--sql: byte {position} is not UTF-8"),
+        )
+    })
+}
+
+fn of_json(flag: &str, bytes: &[u8]) -> Result<Fingerprint, Failure> {
+    fingerprint::of_json(bytes)
+        .map_err(|why| Failure::new("invalid-input", format!("{flag}: {why}")))
 }
 
 /// The fingerprint of what was given; that something was is the arguments' own rule.

@@ -7,7 +7,7 @@ use super::exit::Exit;
 use receipt_ledger::Error;
 
 /// Why there is no answer.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Failure {
     pub(crate) code: &'static str,
     pub(crate) message: String,

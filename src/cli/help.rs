@@ -4,7 +4,11 @@ use clap::Command;
 
 /// The commands by what they are for.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Decide", &["reserve"]),
+    ("Decide", &["run", "reserve"]),
+    (
+        "Many, later, together",
+        &["record", "drain", "batch", "apply"],
+    ),
     (
         "Say what came of it",
         &["succeed", "fail", "unknown", "renew", "resolve"],
@@ -13,7 +17,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Operate", &["init"]),
 ];
 
-const EXIT_CODES: &str = "Exit codes: 0 an answer (a skip is one), 2 no answer, 3 a conflict.
+const EXIT_CODES: &str = "Exit codes: 0 an answer (a skip is one), 2 no answer, 3 a conflict; run and drain pass on their command's.
 After 2 or 3 the effect must not be performed.";
 
 /// What `--version` says.
@@ -49,6 +53,56 @@ Prints 'decision=… state=… attempt=…'. Perform the effect on EXECUTE and R
 
 Exit codes: 0 a decision, a skip too (N with --skip-exit N), 2 no decision, 3 CONFLICT.
 After 2 or 3 the effect must not be performed.";
+
+pub(crate) const RUN: &str = "\
+Decides as reserve does; on EXECUTE and RETRY starts the command and records what came of it: exit code 0 is
+succeeded, a code in --failed-exit or a command that cannot be started is failed, anything else is unknown.
+The command finds RECEIPT_LEDGER_KEY, _FINGERPRINT, _ATTEMPT and _DB in its environment.
+
+Example:
+  receipt-ledger --db receipts.db run --key report:2026-11-29 --fingerprint v1 -- send-report
+
+Exit codes: the command's own (128+n for a signal, 124 for --timeout, 126 and 127 if it cannot be started);
+not started: 0 if it has succeeded before, 75 if in flight, failed or unknown (--skip-exit N), 3 CONFLICT,
+2 no decision. 2 also where the outcome or the output is lost: 0 always means that success is on record.";
+
+pub(crate) const RECORD: &str = "\
+Prints 'created=true state=recorded attempt=0', or created=false and what stands. 'drain' performs it later.
+
+Example:
+  receipt-ledger --db receipts.db record --key mail:v1:order-42 --payload-file mail.json --keep-payload
+
+Exit codes: 0 it is on record, 2 it is not, 3 CONFLICT.";
+
+pub(crate) const DRAIN: &str = "\
+Takes recorded receipts, oldest first (with --allow-failed-retry then failed ones whose payload is kept), and performs
+the command for each as 'run' does, with the payload on standard input. Any number of drains may work side by side.
+Prints 'drained=… succeeded=… failed=… unknown=…' at the end.
+
+Example:
+  receipt-ledger --db receipts.db drain --prefix mail: --failed-exit 75 -- send-mail
+
+Exit codes: 0 all succeeded or there were none, 75 some did not, 2 the command cannot be started or an outcome could
+not be recorded, 128+n a signal ended it.";
+
+pub(crate) const APPLY: &str = "\
+Prints reserve's line. If the SQL fails, nothing is kept, not even the receipt. Not allowed in it: transaction control,
+ATTACH, DETACH, PRAGMA, the ledger's own tables.
+
+Example:
+  receipt-ledger --db shop.db apply --key credit:v1:order-42 --fingerprint v1 --sql credit.sql
+
+Exit codes: 0 a decision, a skip too; 2 nothing was performed; 3 CONFLICT.";
+
+pub(crate) const BATCH: &str = "\
+Reads {\"op\":\"reserve\",\"key\":\"…\",\"fingerprint\":\"…\"} and so for succeed, fail, unknown, renew, resolve, record,
+show, a line each; writes one answer a line, in order. Members are named as the flags, with _ for -; payload and result
+take any JSON value; id is echoed. What has arrived is decided and synced together, at most 1,000 lines or 8 MiB.
+
+Example:
+  receipt-ledger --db receipts.db batch < requests.jsonl > answers.jsonl
+
+Exit codes: 0 every line was answered, 3 a conflict among them, 2 a line got an error.";
 
 pub(crate) const SUCCEED: &str = "\
 Example:

@@ -7,7 +7,7 @@ use super::failure::Failure;
 use super::render::{self, Line};
 
 /// Where answers go, and how they are written.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
     format: Format,
 }
@@ -25,10 +25,7 @@ impl Output {
     pub(crate) fn lines(&mut self, lines: &[Line]) -> Result<(), Failure> {
         let mut bytes = Vec::new();
         for line in lines {
-            match self.format {
-                Format::Text => render::text(line, &mut bytes),
-                Format::Json => render::json(line, &mut bytes),
-            }
+            self.write(line, &mut bytes);
         }
         self.raw(&bytes)
     }
@@ -48,13 +45,27 @@ impl Output {
             })
     }
 
+    /// Tells an answer to people, because standard output is somebody else's.
+    pub(crate) fn line_aside(self, line: &Line) {
+        let mut bytes = Vec::new();
+        self.write(line, &mut bytes);
+        to_stderr(&String::from_utf8_lossy(&bytes));
+    }
+
+    fn write(self, line: &Line, bytes: &mut Vec<u8>) {
+        match self.format {
+            Format::Text => render::text(line, bytes),
+            Format::Json => render::json(line, bytes),
+        }
+    }
+
     /// Tells something to people.
-    pub(crate) fn note(&mut self, note: &str) {
+    pub(crate) fn note(self, note: &str) {
         to_stderr(&format!("note: {}\n", render::without_controls(note)));
     }
 
     /// Tells what went wrong.
-    pub(crate) fn failure(&mut self, failure: &Failure) {
+    pub(crate) fn failure(self, failure: &Failure) {
         to_stderr(&match self.format {
             Format::Text => render::failure_text(failure),
             Format::Json => render::failure_json(failure),

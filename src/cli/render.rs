@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use super::failure::Failure;
 use receipt_ledger::decide::Decision;
-use receipt_ledger::receipt::{HistoryRow, Key, Receipt, ResultJson, State, Timestamp};
+use receipt_ledger::receipt::{Entry, HistoryRow, Key, Receipt, ResultJson, State, Timestamp};
+use receipt_ledger::store::Reading;
 
 /// One answer: its facts in order.
 #[derive(Debug, Default)]
@@ -20,7 +21,7 @@ struct Fact {
 }
 
 /// A fact's value.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) enum Value {
     /// Nothing is known: `name=`, `null`.
     Absent,
@@ -32,6 +33,8 @@ pub(crate) enum Value {
     Flag(bool),
     /// Compact JSON, embedded as it is.
     Json(String),
+    /// Answers, as a JSON array.
+    Lines(Vec<Line>),
 }
 
 impl<T: ToString> From<Option<T>> for Value {
@@ -113,6 +116,47 @@ impl Line {
             )
     }
 
+    /// What the ledger holds for a key, if it holds anything.
+    pub(crate) fn entry(key: &Key, reading: &Reading) -> Option<Line> {
+        match reading.entry.as_ref()? {
+            Entry::Whole(receipt) => Some(Line::receipt(receipt, reading.now)),
+            Entry::Pruned(pruned) => Some(
+                Line::default()
+                    .word("state", pruned.state.as_str())
+                    .fact("attempt", Value::Number(pruned.attempt.into()))
+                    .word("key", key.as_str())
+                    .fact("pruned", Value::Flag(true)),
+            ),
+        }
+    }
+
+    /// `created=…` and what stands.
+    pub(crate) fn recorded(key: &Key, created: bool, state: State, attempt: u32) -> Line {
+        Line::default()
+            .in_json("key", Value::Text(key.to_string()))
+            .fact("created", Value::Flag(created))
+            .word("state", state.as_str())
+            .fact("attempt", Value::Number(attempt.into()))
+    }
+
+    /// Puts a fact before all others.
+    pub(crate) fn led_by(mut self, name: &'static str, value: Value) -> Line {
+        self.facts.insert(
+            0,
+            Fact {
+                name,
+                value,
+                json_only: true,
+            },
+        );
+        self
+    }
+
+    /// Why there is no answer, as an object.
+    pub(crate) fn failure(failure: &Failure) -> Line {
+        Line::default().in_json("error", Value::Json(error_object(failure)))
+    }
+
     /// One row of a receipt's history.
     pub(crate) fn history(key: &Key, row: &HistoryRow) -> Line {
         Line::default()
@@ -154,6 +198,7 @@ pub(crate) fn text(line: &Line, out: &mut Vec<u8>) {
             Value::Absent => {}
             Value::Text(value) => quote(value, &mut text),
             Value::Json(value) => quote(value, &mut text),
+            Value::Lines(lines) => quote(&json_array(lines), &mut text),
             Value::Number(value) => push(&mut text, value),
             Value::Flag(value) => push(&mut text, value),
         }
@@ -175,12 +220,22 @@ pub(crate) fn json(line: &Line, out: &mut Vec<u8>) {
             Value::Absent => text.push_str("null"),
             Value::Text(value) => json_string(value, &mut text),
             Value::Json(value) => escape_controls(value, &mut text),
+            Value::Lines(lines) => text.push_str(&json_array(lines)),
             Value::Number(value) => push(&mut text, value),
             Value::Flag(value) => push(&mut text, value),
         }
     }
     text.push_str("}\n");
     out.extend_from_slice(text.as_bytes());
+}
+
+fn json_array(lines: &[Line]) -> String {
+    let objects = lines.iter().map(|line| {
+        let mut bytes = Vec::new();
+        json(line, &mut bytes);
+        String::from_utf8_lossy(&bytes).trim_end().to_owned()
+    });
+    format!("[{}]", objects.collect::<Vec<_>>().join(","))
 }
 
 fn push(text: &mut String, value: &dyn std::fmt::Display) {
@@ -253,14 +308,17 @@ pub(crate) fn failure_text(failure: &Failure) -> String {
 
 /// The error as one JSON object.
 pub(crate) fn failure_json(failure: &Failure) -> String {
-    let mut text = String::from("{\"error\":");
-    let mut line = Vec::new();
+    let mut bytes = Vec::new();
+    json(&Line::failure(failure), &mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn error_object(failure: &Failure) -> String {
+    let mut bytes = Vec::new();
     let facts = Line::default()
         .word("code", failure.code)
         .word("message", &failure.message)
         .fact("hint", failure.hint.as_ref().into());
-    json(&facts, &mut line);
-    text.push_str(String::from_utf8_lossy(&line).trim_end());
-    text.push_str("}\n");
-    text
+    json(&facts, &mut bytes);
+    String::from_utf8_lossy(&bytes).trim_end().to_owned()
 }

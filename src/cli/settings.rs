@@ -9,15 +9,17 @@ use super::failure::Failure;
 use super::parse::{from_ms, word_of};
 use receipt_ledger::receipt::duration_ms;
 
-const DB: &str = "RECEIPT_LEDGER_DB";
+pub(crate) const DB: &str = "RECEIPT_LEDGER_DB";
 const FORMAT: &str = "RECEIPT_LEDGER_FORMAT";
 const BUSY_TIMEOUT: &str = "RECEIPT_LEDGER_BUSY_TIMEOUT";
 const NO_CREATE: &str = "RECEIPT_LEDGER_NO_CREATE";
 
 /// Which ledger, and how to speak.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) db: Option<OsString>,
+    /// Whether a flag named the ledger, not the environment.
+    pub(crate) db_by_flag: bool,
     pub(crate) format: Format,
     pub(crate) busy_timeout: Option<Duration>,
     pub(crate) no_create: bool,
@@ -36,6 +38,7 @@ impl Settings {
             Some(format) => format,
             None => variable(FORMAT, word_of)?.unwrap_or(Format::Text),
         };
+        let db_by_flag = db.is_some();
         let db = match db {
             Some(db) => Some(db),
             None => variable(DB, |value| Ok(value.to_owned()))?,
@@ -56,6 +59,7 @@ impl Settings {
             .unwrap_or(false);
         Ok(Settings {
             db,
+            db_by_flag,
             format,
             busy_timeout,
             no_create,

@@ -1,7 +1,12 @@
 //! `record`: put an intent on record, to be performed later.
 
+use std::sync::Arc;
+
 use super::{Change, Facts, conflict, first_receipt};
 use crate::receipt::{Entry, Event, EventKind, Fingerprint, Key, State, Timestamp};
+
+/// Longest payload kept, in bytes: an outbox holds messages, not files.
+pub const PAYLOAD_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// A request to keep an intent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,6 +17,8 @@ pub struct Record {
     pub fingerprint: Fingerprint,
     /// What to keep on the receipt.
     pub facts: Facts,
+    /// The payload's bytes, if they are to be kept until the effect has happened; at most [`PAYLOAD_BYTES_MAX`].
+    pub payload: Option<Arc<[u8]>>,
 }
 
 /// What came of it.
@@ -49,7 +56,11 @@ pub fn record(
             actor: request.facts.owner.clone(),
             detail: None,
         };
-        return (RecordAnswer::Created, Change::to(receipt, event));
+        let change = Change {
+            payload: request.payload.clone(),
+            ..Change::to(receipt, event)
+        };
+        return (RecordAnswer::Created, change);
     };
     let (state, attempt) = (entry.state(now), entry.attempt());
     if entry.matches(&request.fingerprint) {

@@ -173,7 +173,7 @@ fn resolve_pruned(
                 };
                 let change = Change {
                     entry: Some(Entry::Pruned(resolved)),
-                    events: Vec::new(),
+                    ..Change::none()
                 };
                 (answer, change)
             }
@@ -188,7 +188,7 @@ fn resolve_pruned(
                 same,
                 Change {
                     entry: Some(Entry::Pruned(answered)),
-                    events: Vec::new(),
+                    ..Change::none()
                 },
             )
         }

@@ -239,7 +239,7 @@ fn late(existing: Option<&Entry>, refusal: &Refusal, request: &Settle) -> Change
             };
             Change {
                 entry: Some(Entry::Pruned(marked)),
-                events: Vec::new(),
+                ..Change::none()
             }
         }
         Entry::Pruned(_) => Change::none(),

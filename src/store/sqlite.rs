@@ -1,30 +1,41 @@
 //! Receipts in a SQLite file: one file, one machine, any number of processes.
 
+mod apply;
 mod connect;
+mod copy;
 mod create;
+mod damage;
 mod error;
 mod file;
+mod group;
+mod meta;
+mod pending;
+mod portable;
+mod prune;
 mod receipts;
 mod row;
+mod scan;
 mod schema;
 
 pub use schema::creation_sql;
 
+use std::ffi::OsString;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use rusqlite::{
-    Connection, FileControl, MAIN_DB, OpenFlags, OptionalExtension, Transaction,
-    TransactionBehavior,
-};
+use rusqlite::{Connection, FileControl, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 
 use self::connect::{STILL_TRIES_MAX, View};
 use self::error::Trouble;
 use self::file::{Found, Place};
-use super::{Reading, Rule, Store};
+use super::{
+    Filter, Imported, Pending, PendingIntent, Portable, Prune, Pruned, Reading, Rule, Source,
+    Standing, Stats, Step, Store,
+};
 use crate::error::Error;
-use crate::receipt::{Key, Timestamp};
+use crate::receipt::{Key, Receipt, Timestamp};
 
 /// The clock of a store.
 pub trait Clock: fmt::Debug + Send {
@@ -197,30 +208,40 @@ impl SqliteStore {
         Ok((made, path))
     }
 
-    /// Whether opening created the ledger.
-    pub fn created(&self) -> bool {
-        self.created
-    }
-
-    /// The ledger's absolute path, links resolved.
-    pub fn path(&self) -> &Path {
-        &self.place.path
-    }
-
     /// Closes the file. The last to do so folds the log back, so that the file alone is whole.
     ///
     /// # Errors
     /// [`Error::Io`]; every answer given still stands, the next call folds the log back.
     pub fn close(self) -> Result<(), Error> {
+        let SqliteStore {
+            connection,
+            place,
+            busy_timeout,
+            ..
+        } = self;
+        let told = |error| Trouble::Sqlite(error).told("close", &place.shown(), busy_timeout);
+        connection.close().map_err(|(_, error)| told(error))
+    }
+
+    /// A transaction of a ledger that is in use: a copy and a retired ledger decide nothing.
+    fn write<T>(
+        &mut self,
+        work: impl FnOnce(&Transaction<'_>, &dyn Clock) -> Result<T, Trouble>,
+    ) -> Result<T, Error> {
         let ledger = self.place.shown();
-        self.connection
-            .close()
-            .map_err(|(_, error)| Trouble::Sqlite(error).told("close", &ledger, self.busy_timeout))
+        self.transact(|transaction, clock| {
+            match meta::standing(transaction)? {
+                Standing::InUse => {}
+                Standing::Copy => return Err(Trouble::Ledger(Error::Copy { ledger })),
+                Standing::Retired => return Err(Trouble::Ledger(Error::Retired { ledger })),
+            }
+            work(transaction, clock)
+        })
     }
 
     /// The one place where a transaction that may write begins and ends. `IMMEDIATE`, so that nobody decides between
     /// our look and our write.
-    fn write<T>(
+    fn transact<T>(
         &mut self,
         work: impl FnOnce(&Transaction<'_>, &dyn Clock) -> Result<T, Trouble>,
     ) -> Result<T, Error> {
@@ -240,8 +261,7 @@ impl SqliteStore {
             .map_err(|error| told(error.into()))?;
         // Before a byte is written: the log goes by name, and would be another ledger's by now.
         refuse_moved(&transaction, &self.place, self.busy_timeout)?;
-        let done = refuse_newer(&self.place, schema_version(&transaction).map_err(told)?)
-            .map_err(Trouble::Ledger)
+        let done = meta::refuse_newer(&transaction, &self.place)
             .and_then(|()| work(&transaction, &*self.clock))
             .map_err(told)?;
         transaction
@@ -257,31 +277,73 @@ impl SqliteStore {
         Ok(done)
     }
 
+    /// One consistent view. A reader without locks cannot take an answer back that it has handed out: if the file changes
+    /// meanwhile, that is an error.
+    fn look<T>(
+        &mut self,
+        work: impl FnOnce(&Transaction<'_>, &dyn Clock) -> Result<T, Trouble>,
+    ) -> Result<T, Error> {
+        let told = |trouble: Trouble| trouble.told("read", &self.place.shown(), self.busy_timeout);
+        let transaction = self
+            .connection
+            .transaction()
+            .map_err(|error| told(error.into()))?;
+        let done = work(&transaction, &*self.clock).map_err(told)?;
+        drop(transaction);
+        if self.view == View::Shared {
+            refuse_moved(&self.connection, &self.place, self.busy_timeout)?;
+        } else if View::still(&self.place).as_ref() != Some(&self.view) {
+            let source = "it was changed while it was read without locks".into();
+            return Err(Error::Io {
+                action: "read",
+                ledger: self.place.shown(),
+                source,
+            });
+        }
+        Ok(done)
+    }
+
     fn read_once(&mut self, key: &Key, with_history: bool) -> Result<Reading, Trouble> {
         // Deferred: one consistent view of both tables, no lock that a writer would wait for.
         let transaction = self.connection.transaction()?;
-        let found = receipts::find(&transaction, key)?;
-        let now = self.clock.now();
-        let history = match found.as_ref().and_then(|stored| stored.id) {
-            Some(id) if with_history => receipts::history(&transaction, id)?,
-            Some(_) | None => Vec::new(),
-        };
-        Ok(Reading {
-            entry: found.map(|stored| stored.entry),
-            now,
-            history,
-        })
+        receipts::read(&transaction, key, with_history, &*self.clock)
     }
 }
 
 impl Store for SqliteStore {
     fn update(&mut self, key: &Key, rule: &mut Rule<'_>) -> Result<(), Error> {
+        self.write(|transaction, clock| receipts::change(transaction, key, rule, clock))
+    }
+
+    fn group(&mut self, steps: &mut [Step<'_>]) -> Result<Vec<Result<(), Error>>, Error> {
+        let (ledger, busy_timeout) = (self.place.shown(), self.busy_timeout);
         self.write(|transaction, clock| {
-            let stored = receipts::find(transaction, key)?;
-            let now = clock.now();
-            let change = rule(stored.as_ref().map(|stored| &stored.entry), now);
-            receipts::keep(transaction, key, stored.as_ref(), &change, now)
+            let take = |step| {
+                let taken = group::take(transaction, step, clock)?;
+                Ok(taken.map_err(|trouble| trouble.told("write to", &ledger, busy_timeout)))
+            };
+            steps.iter_mut().map(take).collect()
         })
+    }
+
+    fn apply(&mut self, key: &Key, rule: &mut Rule<'_>, sql: &str) -> Result<(), Error> {
+        let ledger = self.place.shown();
+        let told = |error| Trouble::Sqlite(error).told("write to", &ledger, self.busy_timeout);
+        let guard = apply::Guard::stand_at(&mut self.connection).map_err(told)?;
+        let applied = self.write(|transaction, clock| {
+            receipts::change_with(transaction, key, rule, clock, |transaction| {
+                let refused = |why| {
+                    Trouble::Ledger(Error::Sql {
+                        ledger: ledger.clone(),
+                        why,
+                    })
+                };
+                guard.run(transaction, sql).map_err(refused)
+            })
+        });
+        let told = |error| Trouble::Sqlite(error).told("write to", &ledger, self.busy_timeout);
+        apply::Guard::leave(&mut self.connection).map_err(told)?;
+        applied.map_err(|error| apply::told(error, &ledger))
     }
 
     fn read(&mut self, key: &Key, with_history: bool) -> Result<Reading, Error> {
@@ -304,6 +366,86 @@ impl Store for SqliteStore {
             ledger: self.place.shown(),
             source,
         })
+    }
+
+    fn payload(&mut self, key: &Key) -> Result<Option<Vec<u8>>, Error> {
+        pending::payload(&self.connection, key)
+            .map_err(|trouble| trouble.told("read", &self.place.shown(), self.busy_timeout))
+    }
+
+    fn next_pending(&mut self, pending: &Pending) -> Result<Option<PendingIntent>, Error> {
+        pending::next(&self.connection, pending)
+            .map_err(|trouble| trouble.told("read", &self.place.shown(), self.busy_timeout))
+    }
+
+    fn scan(
+        &mut self,
+        filter: &Filter,
+        each: &mut dyn FnMut(Receipt, Timestamp) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        self.look(|transaction, clock| scan::scan(transaction, filter, clock.now(), each))
+    }
+
+    fn stats(&mut self) -> Result<Stats, Error> {
+        self.look(|transaction, clock| scan::stats(transaction, clock.now()))
+    }
+
+    fn prune(&mut self, prune: &Prune, progress: &mut dyn FnMut(&Pruned)) -> Result<Pruned, Error> {
+        prune::prune(self, prune, progress)
+    }
+
+    fn forget_pruned(&mut self, dry_run: bool) -> Result<u64, Error> {
+        prune::forget_pruned(self, dry_run)
+    }
+
+    fn export(&mut self, each: &mut dyn FnMut(Portable) -> ControlFlow<()>) -> Result<(), Error> {
+        self.look(|transaction, _| portable::export(transaction, each))
+    }
+
+    fn import(&mut self, source: &mut dyn Source, mark: bool) -> Result<Imported, Error> {
+        let ledger = self.place.shown();
+        self.transact(|transaction, _| match meta::standing(transaction)? {
+            Standing::Retired => Err(Trouble::Ledger(Error::Retired { ledger })),
+            Standing::InUse | Standing::Copy => portable::import(transaction, source, mark),
+        })
+    }
+
+    fn standing(&mut self) -> Result<Standing, Error> {
+        self.look(|transaction, _| meta::standing(transaction))
+    }
+
+    fn stand(&mut self, from: Standing, to: Standing) -> Result<Standing, Error> {
+        self.transact(|transaction, _| {
+            let stands = meta::standing(transaction)?;
+            if stands != from {
+                return Ok(stands);
+            }
+            meta::stand(transaction, to)?;
+            Ok(to)
+        })
+    }
+
+    fn damage(&mut self, each: &mut dyn FnMut(String)) -> Result<(), Error> {
+        self.look(|transaction, _| damage::look_for(transaction, each))
+    }
+
+    fn set_busy_timeout(&mut self, busy_timeout: Duration) -> Result<(), Error> {
+        self.busy_timeout = busy_timeout;
+        connect::wait_up_to(&mut self.connection, busy_timeout).map_err(|error| {
+            Trouble::Sqlite(error).told("set up", &self.place.shown(), busy_timeout)
+        })
+    }
+
+    fn name(&self) -> OsString {
+        self.place.path.clone().into_os_string()
+    }
+
+    fn created(&self) -> bool {
+        self.created
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Error> {
+        SqliteStore::close(*self)
     }
 }
 
@@ -329,8 +471,7 @@ fn refuse_moved(
 fn open_to_write(place: &Place, busy_timeout: Duration) -> Result<Connection, Error> {
     let told = |trouble: Trouble| trouble.told("open", &place.shown(), busy_timeout);
     let connection = connect::to_write(place, busy_timeout).map_err(told)?;
-    let version = schema_version(&connection).map_err(told)?;
-    refuse_newer(place, version)?;
+    meta::refuse_newer(&connection, place).map_err(told)?;
     // SQLite opens what may only be read all the same, and then takes no lock where it was told to.
     if !may_write(&connection).map_err(told)? {
         return Err(Error::Io {
@@ -347,8 +488,7 @@ fn open_to_look(place: &Place, busy_timeout: Duration) -> Result<(Connection, Vi
     let told = |trouble: Trouble| trouble.told("open", &place.shown(), busy_timeout);
     let rights = OpenFlags::SQLITE_OPEN_READ_WRITE;
     let (connection, view) = connect::to_read(place, rights, busy_timeout).map_err(told)?;
-    let version = schema_version(&connection).map_err(told)?;
-    refuse_newer(place, version)?;
+    meta::refuse_newer(&connection, place).map_err(told)?;
     if view == View::Shared && may_write(&connection).map_err(told)? {
         connect::whole_at_rest(&connection).map_err(told)?;
     }
@@ -373,26 +513,4 @@ fn init_inside(place: &Place, busy_timeout: Duration) -> Result<bool, Trouble> {
     transaction.execute_batch(&schema::creation_sql())?;
     transaction.commit()?;
     Ok(true)
-}
-
-fn schema_version(connection: &Connection) -> Result<u32, Trouble> {
-    let sql = "SELECT value FROM receipt_ledger_meta WHERE name = 'schema_version'";
-    let mut statement = connection.prepare_cached(sql)?;
-    let value: Option<String> = statement.query_row([], |row| row.get(0)).optional()?;
-    let version = value.and_then(|value| value.parse().ok());
-    version
-        .filter(|version| *version > 0)
-        .ok_or(Trouble::Impossible("schema_version"))
-}
-
-fn refuse_newer(place: &Place, found: u32) -> Result<(), Error> {
-    let known = schema::version();
-    if found > known {
-        return Err(Error::NewerLedger {
-            ledger: place.shown(),
-            found,
-            known,
-        });
-    }
-    Ok(())
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use receipt_ledger::Ledger;
 use receipt_ledger::decide::{Decision, Reserve, Settle, Settlement};
 use receipt_ledger::receipt::{Fingerprint, Key, State};
+use receipt_ledger::store::Store as _;
 use receipt_ledger::store::sqlite::{OpenOptions, SqliteStore};
 
 use super::procs::{alone, integrity};

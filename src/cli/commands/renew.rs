@@ -29,6 +29,6 @@ pub(crate) fn run(
     let mut ledger = open_to_settle(settings)?;
     let answer = ledger.renew(&request)?;
     let told = settle::tell(&answer, Verb::Renew, &request.key, output);
-    ledger.into_store().close()?;
+    ledger.close()?;
     told
 }

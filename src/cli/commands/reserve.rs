@@ -16,7 +16,7 @@ pub(crate) fn run(
     settings: &Settings,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let wait = args.decide.terms.wait;
+    let wait = args.decide.wait;
     let request = request(args.decide)?;
     let mut ledger = open_to_decide(settings, output)?;
     let answer = match wait {
@@ -28,7 +28,7 @@ pub(crate) fn run(
     };
     let line = Line::decision(&request.key, answer.decision, answer.state, answer.attempt);
     output.lines(&[line])?;
-    ledger.into_store().close()?;
+    ledger.close()?;
     Ok(Exit::of_decision(answer.decision, args.skip_exit))
 }
 

@@ -10,7 +10,7 @@ use super::super::render::Line;
 use super::super::settings::Settings;
 use super::open_to_settle;
 use receipt_ledger::decide::{Decision, Resolve, ResolveAnswer, Verdict};
-use receipt_ledger::receipt::ResultJson;
+use receipt_ledger::receipt::{Key, ResultJson};
 
 pub(crate) fn run(
     args: ResolveArgs,
@@ -37,8 +37,11 @@ pub(crate) fn run(
     };
     let mut ledger = open_to_settle(settings)?;
     let answer = ledger.resolve(&request)?;
-    let told = tell(&answer, verb, &request, output);
-    ledger.into_store().close()?;
+    let told = told(&answer, verb, &request.key).and_then(|(line, exit)| {
+        output.lines(&[line])?;
+        Ok(exit)
+    });
+    ledger.close()?;
     told
 }
 
@@ -53,22 +56,16 @@ fn verdict(as_: VerdictArg, result: Option<ResultJson>) -> Result<(Verdict, Verb
     }
 }
 
-fn tell(
-    answer: &ResolveAnswer,
-    verb: Verb,
-    request: &Resolve,
-    output: &mut Output,
-) -> Result<Exit, Failure> {
-    let key = &request.key;
+/// The answer as a line and how it ends, or why it was refused.
+pub(crate) fn told(answer: &ResolveAnswer, verb: Verb, key: &Key) -> Result<(Line, Exit), Failure> {
     match answer {
         ResolveAnswer::Resolved { state, attempt } => {
-            output.lines(&[Line::standing(key, *state, *attempt)])?;
-            Ok(Exit::ANSWERED)
+            Ok((Line::standing(key, *state, *attempt), Exit::ANSWERED))
         }
-        ResolveAnswer::Conflict { state, attempt } => {
-            output.lines(&[Line::decision(key, Decision::Conflict, *state, *attempt)])?;
-            Ok(Exit::CONFLICT)
-        }
+        ResolveAnswer::Conflict { state, attempt } => Ok((
+            Line::decision(key, Decision::Conflict, *state, *attempt),
+            Exit::CONFLICT,
+        )),
         ResolveAnswer::Refused(refusal) => Err(refusal::told(refusal, verb, key)),
     }
 }

@@ -70,7 +70,7 @@ fn run(
     let mut ledger = open_to_settle(settings)?;
     let answer = ledger.settle(&request)?;
     let told = tell(&answer, verb, &request.key, output);
-    ledger.into_store().close()?;
+    ledger.close()?;
     told
 }
 
@@ -81,10 +81,16 @@ pub(super) fn tell(
     key: &Key,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
+    let (line, exit) = told(answer, verb, key)?;
+    output.lines(&[line])?;
+    Ok(exit)
+}
+
+/// The answer as a line and how it ends, or why it was refused.
+pub(crate) fn told(answer: &SettleAnswer, verb: Verb, key: &Key) -> Result<(Line, Exit), Failure> {
     match answer {
         SettleAnswer::Settled { state, attempt } => {
-            output.lines(&[Line::standing(key, *state, *attempt)])?;
-            Ok(Exit::ANSWERED)
+            Ok((Line::standing(key, *state, *attempt), Exit::ANSWERED))
         }
         SettleAnswer::Refused(refusal) => Err(refusal::told(refusal, verb, key)),
     }

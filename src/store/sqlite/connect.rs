@@ -136,6 +136,14 @@ fn switch_to_wal(connection: &Connection, busy_timeout: Duration) -> rusqlite::R
     }
 }
 
+/// Has the connection wait for others' locks for this long.
+pub(super) fn wait_up_to(
+    connection: &mut Connection,
+    busy_timeout: Duration,
+) -> rusqlite::Result<()> {
+    connection.busy_handler(Some(patience(busy_timeout)))
+}
+
 /// Waits for a lock: short pauses, until the timeout is over. The argument counts the pauses for one lock from 0.
 fn patience(busy_timeout: Duration) -> impl FnMut(i32) -> bool + Send + 'static {
     let mut began = Instant::now();
@@ -156,7 +164,7 @@ fn connect(path: &Path, flags: OpenFlags, busy_timeout: Duration) -> rusqlite::R
     // Each connection stays in one thread at a time, which the borrow checker sees to; SQLite need not.
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let mut connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_handler(Some(patience(busy_timeout)))?;
+    wait_up_to(&mut connection, busy_timeout)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(connection)
 }

@@ -3,17 +3,14 @@
 use rusqlite::{Connection, params};
 
 use super::error::Trouble;
-use super::row;
+use super::{Clock, pending, row};
 use crate::decide::Change;
 use crate::receipt::{
     Entry, Event, EventKind, HistoryRow, Key, KeyDigest, Owner, Pruned, Receipt, State, Timestamp,
 };
+use crate::store::{Reading, Rule};
 
-const FIND: &str = "\
-SELECT id, key, fingerprint, state, attempt, owner, run, amount, currency, created_at_ms, updated_at_ms,
-       first_reserved_at_ms, attempt_started_at_ms, lease_expires_at_ms, settled_at_ms, settled_by, late_success,
-       reason, result
-FROM receipt_ledger_receipt WHERE key = ?1";
+const FIND: &str = concat!(row::select_receipt!(), " WHERE key = ?1");
 
 const FIND_PRUNED: &str =
     "SELECT fingerprint_digest, outcome, attempt FROM receipt_ledger_pruned WHERE key_digest = ?1";
@@ -75,8 +72,55 @@ pub(super) fn find(connection: &Connection, key: &Key) -> Result<Option<Stored>,
     }
 }
 
+/// Runs a rule on what is stored for a key and keeps what it wants.
+pub(super) fn change(
+    connection: &Connection,
+    key: &Key,
+    rule: &mut Rule<'_>,
+    clock: &dyn Clock,
+) -> Result<(), Trouble> {
+    change_with(connection, key, rule, clock, |_| Ok(()))
+}
+
+/// As [`change`], with something to be done before a change is kept, if there is one to the key's entry.
+pub(super) fn change_with(
+    connection: &Connection,
+    key: &Key,
+    rule: &mut Rule<'_>,
+    clock: &dyn Clock,
+    first: impl FnOnce(&Connection) -> Result<(), Trouble>,
+) -> Result<(), Trouble> {
+    let stored = find(connection, key)?;
+    let now = clock.now();
+    let change = rule(stored.as_ref().map(|stored| &stored.entry), now);
+    if change.entry.is_some() {
+        first(connection)?;
+    }
+    keep(connection, key, stored.as_ref(), &change, now)
+}
+
+/// A key's entry, and its history if asked for.
+pub(super) fn read(
+    connection: &Connection,
+    key: &Key,
+    with_history: bool,
+    clock: &dyn Clock,
+) -> Result<Reading, Trouble> {
+    let found = find(connection, key)?;
+    let now = clock.now();
+    let history = match found.as_ref().and_then(|stored| stored.id) {
+        Some(id) if with_history => history(connection, id)?,
+        Some(_) | None => Vec::new(),
+    };
+    Ok(Reading {
+        entry: found.map(|stored| stored.entry),
+        now,
+        history,
+    })
+}
+
 /// Writes what a rule wants kept.
-pub(super) fn keep(
+fn keep(
     connection: &Connection,
     key: &Key,
     stored: Option<&Stored>,
@@ -91,7 +135,11 @@ pub(super) fn keep(
                 if stored.is_some() {
                     forget_pruned(connection, key)?;
                 }
-                id = Some(insert(connection, receipt)?);
+                let new = insert(connection, receipt)?;
+                if let Some(payload) = &change.payload {
+                    pending::keep_payload(connection, new, payload)?;
+                }
+                id = Some(new);
             }
         },
         Some(Entry::Pruned(pruned)) => mark_pruned(connection, key, pruned)?,
@@ -106,7 +154,7 @@ pub(super) fn keep(
     }
 }
 
-fn insert(connection: &Connection, receipt: &Receipt) -> Result<i64, Trouble> {
+pub(super) fn insert(connection: &Connection, receipt: &Receipt) -> Result<i64, Trouble> {
     let mut statement = connection.prepare_cached(INSERT)?;
     row::with_parameters(receipt, |parameters| statement.execute(parameters))?;
     Ok(connection.last_insert_rowid())
@@ -117,8 +165,7 @@ fn update(connection: &Connection, id: i64, receipt: &Receipt) -> Result<(), Tro
     row::with_parameters(receipt, |parameters| statement.execute(parameters))?;
     // What was performed needs its payload no longer.
     if receipt.stored_state == State::Succeeded {
-        let sql = "DELETE FROM receipt_ledger_payload WHERE receipt = ?1";
-        connection.prepare_cached(sql)?.execute([id])?;
+        pending::erase_payload(connection, id)?;
     }
     Ok(())
 }
@@ -139,20 +186,30 @@ fn mark_pruned(connection: &Connection, key: &Key, pruned: &Pruned) -> Result<()
 }
 
 fn append(connection: &Connection, id: i64, event: &Event, now: Timestamp) -> Result<(), Trouble> {
+    if event.kind == EventKind::Conflict {
+        let mut statement = connection.prepare_cached(HAS_CONFLICT)?;
+        if statement.query_row(params![id, event.detail], |row| row.get(0))? {
+            return Ok(());
+        }
+    }
+    append_row(connection, id, event, now)
+}
+
+/// Appends a row of history as it is.
+pub(super) fn append_row(
+    connection: &Connection,
+    id: i64,
+    event: &Event,
+    at: Timestamp,
+) -> Result<(), Trouble> {
     let Event {
         kind,
         attempt,
         actor,
         detail,
     } = event;
-    if *kind == EventKind::Conflict {
-        let mut statement = connection.prepare_cached(HAS_CONFLICT)?;
-        if statement.query_row(params![id, detail], |row| row.get(0))? {
-            return Ok(());
-        }
-    }
     let actor = actor.as_ref().map(Owner::as_str);
-    let parameters = params![id, now.as_ms(), kind.as_str(), attempt, actor, detail];
+    let parameters = params![id, at.as_ms(), kind.as_str(), attempt, actor, detail];
     connection.prepare_cached(APPEND)?.execute(parameters)?;
     Ok(())
 }

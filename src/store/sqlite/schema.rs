@@ -40,14 +40,14 @@ CREATE TABLE receipt_ledger_receipt (
     settled_by TEXT CHECK (settled_by IN ('caller', 'reconciled')),
     late_success INTEGER NOT NULL CHECK (late_success IN (0, 1)),
     reason TEXT CHECK (length(CAST(reason AS BLOB)) BETWEEN 1 AND 4096),
-    result TEXT CHECK (result IS NULL OR (state = 'succeeded' AND length(CAST(result AS BLOB)) BETWEEN 1 AND 1048576)),
+    result TEXT CHECK (result IS NULL OR (state = 'succeeded' AND length(CAST(result AS BLOB)) BETWEEN 1 AND 8388608)),
     CHECK ((settled_by IS NULL) = (settled_at_ms IS NULL))
 ) STRICT;
 
-CREATE INDEX receipt_ledger_receipt_unsettled ON receipt_ledger_receipt (state)
-    WHERE state IN ('recorded', 'reserved', 'unknown');
+CREATE INDEX receipt_ledger_receipt_not_succeeded ON receipt_ledger_receipt (state)
+    WHERE state = 'recorded' OR state = 'reserved' OR state = 'unknown' OR state = 'failed';
 
-CREATE INDEX receipt_ledger_receipt_run ON receipt_ledger_receipt (run) WHERE run IS NOT NULL;
+CREATE INDEX receipt_ledger_receipt_run ON receipt_ledger_receipt (run, state) WHERE run IS NOT NULL;
 
 CREATE TABLE receipt_ledger_history (
     receipt INTEGER NOT NULL,

@@ -1,0 +1,64 @@
+//! Every example in README.md, run for real: a fenced block that no test runs is itself a failure.
+//!
+//! A `console` block needs no name: it is typed into a shell, and what it shows is compared with what comes back.
+//! Any other block has a name behind its language, and a test of that name here. Only a `text` block is not run.
+#![allow(clippy::unwrap_used)]
+
+mod block;
+mod cron_and_ci;
+mod from_rust;
+mod project;
+mod session;
+mod shell;
+mod shop;
+mod tables;
+
+macro_rules! examples {
+    ($($name:ident: $test:path;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                $test(&block::named(&stringify!($name).replace('_', "-")));
+            }
+        )*
+
+        /// The blocks that a test of their own runs.
+        const NAMED: &[&str] = &[$(stringify!($name)),*];
+    };
+}
+
+examples! {
+    set_up: project::the_set_up_commands_work_and_the_second_is_the_one_that_ci_runs;
+    charge_orders: shell::an_order_is_charged_once;
+    cron: cron_and_ci::a_crontab_performs_only_with_the_ledger_that_was_created_by_hand;
+    deploy: cron_and_ci::a_job_that_is_run_again_does_not_deploy_twice;
+    from_rust: from_rust::the_block_is_the_code_that_is_tested;
+}
+
+#[test]
+fn every_console_block_prints_what_it_shows() {
+    for block in block::all().iter().filter(|block| block.info == "console") {
+        session::prints_what_it_shows(block);
+    }
+}
+
+#[test]
+fn every_block_is_run_by_a_test() {
+    let mut unseen: Vec<String> = NAMED.iter().map(|name| name.replace('_', "-")).collect();
+    for block in block::all() {
+        match block.info.split_once(' ') {
+            None if block.info == "console" || block.info == "text" => {}
+            Some((_, name)) if unseen.iter().any(|unseen| unseen == name) => {
+                unseen.retain(|unseen| unseen != name)
+            }
+            _ => panic!(
+                "README.md line {}: no test runs this block: ```{}",
+                block.line, block.info
+            ),
+        }
+    }
+    assert!(
+        unseen.is_empty(),
+        "tests without a block in README.md: {unseen:?}"
+    );
+}
