@@ -55,6 +55,18 @@ pub enum Error {
         /// The newest version known here.
         known: u32,
     },
+    /// A copy: the ledger it was taken from may have decided since.
+    #[error("{ledger} is a copy of a ledger: what was decided after it was taken is not in it")]
+    Copy {
+        /// The ledger's name.
+        ledger: String,
+    },
+    /// Its receipts have moved to another ledger.
+    #[error("{ledger} is retired: its receipts have moved to another ledger")]
+    Retired {
+        /// The ledger's name.
+        ledger: String,
+    },
     /// What is stored breaks an invariant.
     #[error("{ledger} is damaged: {found}")]
     Corrupt {
@@ -107,6 +119,8 @@ impl Error {
             Error::Sql { .. } => "invalid-input",
             Error::RefusedFile { .. } => "refused-file",
             Error::NewerLedger { .. } => "newer-ledger",
+            Error::Copy { .. } => "restored-backup",
+            Error::Retired { .. } => "retired",
             Error::Corrupt { .. } => "corrupt",
             Error::Io { .. } | Error::Uncertain { .. } | Error::Moved { .. } => "io",
         }
@@ -121,6 +135,10 @@ impl Error {
             ),
             Error::NotALedger { hint, .. } | Error::RefusedFile { hint, .. } => Some(hint),
             Error::NewerLedger { .. } => Some("use the newer receipt-ledger that wrote it"),
+            Error::Copy { .. } => Some(
+                "reconcile what was performed since; then 'receipt-ledger restore --accept-gap' puts it in use",
+            ),
+            Error::Retired { .. } => Some("use the ledger that its export was imported into"),
             Error::Corrupt { .. } => Some(
                 "do not perform anything on its word; 'receipt-ledger verify' says more, 'restore --from' puts a copy back",
             ),

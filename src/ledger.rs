@@ -12,7 +12,7 @@ use crate::decide::{
 };
 use crate::error::Error;
 use crate::receipt::{Entry, Fingerprint, Key, State, Timestamp};
-use crate::store::{Pending, PendingIntent, Reading, Store, WithHistory};
+use crate::store::{Pending, PendingIntent, Reading, Store};
 
 /// Longest pause between two looks at a receipt that somebody else is performing.
 const LOOK_EVERY_MAX: Duration = Duration::from_millis(100);
@@ -36,6 +36,11 @@ impl<S: Store> Ledger<S> {
     /// The store underneath.
     pub fn store(&mut self) -> &mut S {
         &mut self.store
+    }
+
+    /// Gives the store back.
+    pub fn into_store(self) -> S {
+        self.store
     }
 
     /// Closes the store: what is at rest is then whole.
@@ -82,7 +87,7 @@ impl<S: Store> Ledger<S> {
                     return Ok(answer);
                 }
                 look_every = (look_every * 2).min(LOOK_EVERY_MAX);
-                let reading = self.store.read(&request.key, WithHistory::No)?;
+                let reading = self.store.read(&request.key, false)?;
                 let state = reading.entry.as_ref().map(|entry| entry.state(reading.now));
                 if state != Some(State::Reserved) {
                     break;
@@ -199,7 +204,7 @@ impl<S: Store> Ledger<S> {
     ///
     /// # Errors
     /// [`Error`] when the ledger cannot be read.
-    pub fn show(&mut self, key: &Key, with_history: WithHistory) -> Result<Reading, Error> {
+    pub fn show(&mut self, key: &Key, with_history: bool) -> Result<Reading, Error> {
         self.store.read(key, with_history)
     }
 
@@ -238,7 +243,14 @@ impl<S: Store> Ledger<S> {
         fingerprint: &Fingerprint,
         error: Error,
     ) -> Result<(State, u32), Error> {
-        match self.store.read(key, WithHistory::No) {
+        // Locks and failing writes do not hide it; a copy or a retired ledger has nothing to say.
+        if !matches!(
+            error,
+            Error::Busy { .. } | Error::Io { .. } | Error::Uncertain { .. }
+        ) {
+            return Err(error);
+        }
+        match self.store.read(key, false) {
             Ok(Reading {
                 entry: Some(entry),
                 now,

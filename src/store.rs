@@ -1,14 +1,20 @@
 //! Where receipts are kept, in the ledger's own words.
 
+mod portable;
+mod query;
 pub mod sqlite;
+
+pub use portable::{Abandon, Imported, Portable, Source};
+pub use query::{Filter, Prune, Pruned, Standing, Stats};
 
 use crate::decide::Change;
 use std::ffi::OsString;
 use std::fmt;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crate::error::Error;
-use crate::receipt::{Entry, Fingerprint, HistoryRow, Key, Timestamp};
+use crate::receipt::{Entry, Fingerprint, HistoryRow, Key, Receipt, Timestamp};
 
 /// A rule, ready to be run on what is stored for one key at the store's clock. It may be run more than once; the last
 /// run is the one whose change was kept.
@@ -19,16 +25,7 @@ pub enum Step<'a> {
     /// As [`Store::update`].
     Update(&'a Key, &'a mut Rule<'a>),
     /// As [`Store::read`], with what the steps before it have changed.
-    Read(&'a Key, WithHistory, &'a mut Option<Reading>),
-}
-
-/// Whether a reading comes with the key's history.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WithHistory {
-    /// The entry alone.
-    No,
-    /// The history, too.
-    Yes,
+    Read(&'a Key, bool, &'a mut Option<Reading>),
 }
 
 /// Which intents wait.
@@ -93,7 +90,7 @@ pub trait Store: fmt::Debug {
     ///
     /// # Errors
     /// [`Error`] when it cannot be read.
-    fn read(&mut self, key: &Key, with_history: WithHistory) -> Result<Reading, Error>;
+    fn read(&mut self, key: &Key, with_history: bool) -> Result<Reading, Error>;
 
     /// The payload kept for the key.
     ///
@@ -106,6 +103,66 @@ pub trait Store: fmt::Debug {
     /// # Errors
     /// [`Error`] when it cannot be read.
     fn next_pending(&mut self, pending: &Pending) -> Result<Option<PendingIntent>, Error>;
+
+    /// Hands out the whole receipts that pass the filter, in the order in which they came on record, each with the
+    /// store's clock, from one consistent view, without holding more than one at a time.
+    ///
+    /// # Errors
+    /// [`Error`] when it cannot be read.
+    fn scan(
+        &mut self,
+        filter: &Filter,
+        each: &mut dyn FnMut(Receipt, Timestamp) -> ControlFlow<()>,
+    ) -> Result<(), Error>;
+
+    /// The ledger in figures, from one consistent view.
+    ///
+    /// # Errors
+    /// [`Error`] when it cannot be read.
+    fn stats(&mut self) -> Result<Stats, Error>;
+
+    /// Prunes in small transactions; after each, `progress` is told what was done so far.
+    ///
+    /// # Errors
+    /// [`Error`]; what was done so far is done.
+    fn prune(&mut self, prune: &Prune, progress: &mut dyn FnMut(&Pruned)) -> Result<Pruned, Error>;
+
+    /// Deletes what earlier prunes left, in small transactions, which makes those keys executable again. Returns how
+    /// many there were, or would be in a dry run.
+    ///
+    /// # Errors
+    /// [`Error`]; what was done so far is done.
+    fn forget_pruned(&mut self, dry_run: bool) -> Result<u64, Error>;
+
+    /// Hands out everything, from one consistent view.
+    ///
+    /// # Errors
+    /// [`Error`] when it cannot be read.
+    fn export(&mut self, each: &mut dyn FnMut(Portable) -> ControlFlow<()>) -> Result<(), Error>;
+
+    /// Takes everything in, in one transaction. With `mark`, a ledger that thereby changes becomes a copy.
+    ///
+    /// # Errors
+    /// [`Error`]; nothing was then changed.
+    fn import(&mut self, source: &mut dyn Source, mark: bool) -> Result<Imported, Error>;
+
+    /// Whether the ledger decides.
+    ///
+    /// # Errors
+    /// [`Error`] when it cannot be read.
+    fn standing(&mut self) -> Result<Standing, Error>;
+
+    /// Changes whether the ledger decides, if it stands as `from`. Returns how it stands afterwards.
+    ///
+    /// # Errors
+    /// [`Error`] when it cannot be written.
+    fn stand(&mut self, from: Standing, to: Standing) -> Result<Standing, Error>;
+
+    /// Looks for damage below the level of receipts: pages, indexes, orphaned rows. Each finding is a sentence.
+    ///
+    /// # Errors
+    /// [`Error`] when it cannot be read at all.
+    fn damage(&mut self, each: &mut dyn FnMut(String)) -> Result<(), Error>;
 
     /// How long to wait for others' locks from now on.
     ///
@@ -139,7 +196,7 @@ impl<S: Store + ?Sized> Store for Box<S> {
         (**self).apply(key, rule, sql)
     }
 
-    fn read(&mut self, key: &Key, with_history: WithHistory) -> Result<Reading, Error> {
+    fn read(&mut self, key: &Key, with_history: bool) -> Result<Reading, Error> {
         (**self).read(key, with_history)
     }
 
@@ -149,6 +206,46 @@ impl<S: Store + ?Sized> Store for Box<S> {
 
     fn next_pending(&mut self, pending: &Pending) -> Result<Option<PendingIntent>, Error> {
         (**self).next_pending(pending)
+    }
+
+    fn scan(
+        &mut self,
+        filter: &Filter,
+        each: &mut dyn FnMut(Receipt, Timestamp) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        (**self).scan(filter, each)
+    }
+
+    fn stats(&mut self) -> Result<Stats, Error> {
+        (**self).stats()
+    }
+
+    fn prune(&mut self, prune: &Prune, progress: &mut dyn FnMut(&Pruned)) -> Result<Pruned, Error> {
+        (**self).prune(prune, progress)
+    }
+
+    fn forget_pruned(&mut self, dry_run: bool) -> Result<u64, Error> {
+        (**self).forget_pruned(dry_run)
+    }
+
+    fn export(&mut self, each: &mut dyn FnMut(Portable) -> ControlFlow<()>) -> Result<(), Error> {
+        (**self).export(each)
+    }
+
+    fn import(&mut self, source: &mut dyn Source, mark: bool) -> Result<Imported, Error> {
+        (**self).import(source, mark)
+    }
+
+    fn standing(&mut self) -> Result<Standing, Error> {
+        (**self).standing()
+    }
+
+    fn stand(&mut self, from: Standing, to: Standing) -> Result<Standing, Error> {
+        (**self).stand(from, to)
+    }
+
+    fn damage(&mut self, each: &mut dyn FnMut(String)) -> Result<(), Error> {
+        (**self).damage(each)
     }
 
     fn set_busy_timeout(&mut self, busy_timeout: Duration) -> Result<(), Error> {

@@ -14,7 +14,6 @@ use super::render::{self, Line, Value};
 use receipt_ledger::decide::{Refusal, ReserveAnswer, SettleVerb, Verdict};
 use receipt_ledger::ledger::{Answer, Request};
 use receipt_ledger::receipt::Key;
-use receipt_ledger::store::WithHistory;
 
 /// The answers to one group, to be written now that they are durable.
 #[derive(Debug, Default)]
@@ -110,7 +109,7 @@ fn told(request: &Request, answer: &Answer) -> Told {
         Answer::Show(reading) => {
             let line = Line::entry(key, reading)
                 .ok_or_else(|| refusal::told(&Refusal::NotFound, Verb::Succeed, key))?;
-            let line = if matches!(request, Request::Show(_, WithHistory::Yes)) {
+            let line = if matches!(request, Request::Show(_, true)) {
                 let history = reading.history.iter().map(|row| Line::history(key, row));
                 line.fact("history", Value::Lines(history.collect()))
             } else {

@@ -17,7 +17,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Operate", &["init"]),
 ];
 
-const EXIT_CODES: &str = "Exit codes: 0 an answer (a skip is one), 2 no answer, 3 a conflict.
+const EXIT_CODES: &str = "Exit codes: 0 an answer (a skip is one), 2 no answer, 3 a conflict; run and drain pass on their command's.
 After 2 or 3 the effect must not be performed.";
 
 /// What `--version` says.

@@ -1,14 +1,12 @@
 //! From an argument's text to its value, and from clap's refusals to ours.
 
-use std::error::Error as _;
+use std::error::Error;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use clap::builder::{
-    OsStringValueParser, RangedU64ValueParser, StringValueParser, TypedValueParser,
-};
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::exit::Exit;
@@ -36,15 +34,15 @@ pub(crate) fn run_id() -> impl TypedValueParser<Value = RunId> {
 }
 
 pub(crate) fn amount() -> impl TypedValueParser<Value = String> {
-    StringValueParser::new().try_map(|given| Amount::check_value(&given).map(|()| given))
+    text(|given| Amount::check_value(given).map(|()| given.to_owned()))
 }
 
 pub(crate) fn currency() -> impl TypedValueParser<Value = String> {
-    StringValueParser::new().try_map(|given| Amount::check_currency(&given).map(|()| given))
+    text(|given| Amount::check_currency(given).map(|()| given.to_owned()))
 }
 
 pub(crate) fn evidence() -> impl TypedValueParser<Value = Text> {
-    StringValueParser::new().try_map(|given| Text::parse(&given))
+    text(Text::parse)
 }
 
 /// A path or a text that is checked later, but never an empty one: an unset shell variable must not pass.
@@ -59,7 +57,7 @@ pub(crate) fn not_empty() -> impl TypedValueParser<Value = OsString> {
 }
 
 pub(crate) fn duration() -> impl TypedValueParser<Value = Duration> {
-    StringValueParser::new().try_map(|given| duration_ms(&given).map(from_ms))
+    text(|given| duration_ms(given).map(from_ms))
 }
 
 pub(crate) fn zero_or_longer() -> impl TypedValueParser<Value = Duration> {
@@ -67,9 +65,23 @@ pub(crate) fn zero_or_longer() -> impl TypedValueParser<Value = Duration> {
 }
 
 pub(crate) fn longer_than_zero_ms() -> impl TypedValueParser<Value = i64> {
-    StringValueParser::new().try_map(|given| match duration_ms(&given) {
+    text(|given| match duration_ms(given) {
         Ok(0) => Err(DurationError::Zero),
         other => other,
+    })
+}
+
+/// Text, of which it is known that it is UTF-8 before it is parsed; clap's own parser would not name the flag.
+fn text<T, E>(
+    parse: impl Fn(&str) -> Result<T, E> + Clone + Send + Sync + 'static,
+) -> impl TypedValueParser<Value = T>
+where
+    T: Clone + Send + Sync + 'static,
+    E: Into<Box<dyn Error + Send + Sync>>,
+{
+    OsStringValueParser::new().try_map(move |given| match given.to_str() {
+        Some(given) => parse(given).map_err(Into::into),
+        None => Err(Box::from("is not UTF-8")),
     })
 }
 
@@ -78,7 +90,7 @@ pub(crate) fn longer_than_zero() -> impl TypedValueParser<Value = Duration> {
 }
 
 pub(crate) fn failed_exit() -> impl TypedValueParser<Value = FailedExit> {
-    StringValueParser::new().try_map(|given| FailedExit::parse(&given))
+    text(FailedExit::parse)
 }
 
 /// One of the words of a closed list.
@@ -106,12 +118,25 @@ pub(crate) fn from_ms(ms: i64) -> Duration {
     Duration::from_millis(ms.unsigned_abs())
 }
 
-pub(crate) fn positive() -> RangedU64ValueParser<u32> {
-    RangedU64ValueParser::new().range(1..=u64::from(u32::MAX))
+pub(crate) fn positive() -> impl TypedValueParser<Value = u32> {
+    text(|given| whole(given, u32::MAX))
 }
 
-pub(crate) fn skip_exit() -> RangedU64ValueParser<u8> {
-    RangedU64ValueParser::new().range(1..=255)
+pub(crate) fn skip_exit() -> impl TypedValueParser<Value = u8> {
+    text(|given| whole(given, u8::MAX))
+}
+
+/// A number from 1 to `most`, in digits alone.
+fn whole<T: TryFrom<u32> + Into<u32>>(given: &str, most: T) -> Result<T, String> {
+    let most = most.into();
+    let digits = given.bytes().all(|byte| byte.is_ascii_digit());
+    let number = given
+        .parse()
+        .ok()
+        .filter(|number| digits && (1..=most).contains(number));
+    number
+        .and_then(|number| T::try_from(number).ok())
+        .ok_or_else(|| format!("must be a whole number from 1 to {most}"))
 }
 
 /// Answers what clap did not take for a command: help and version are answers, the rest are errors.
@@ -153,6 +178,14 @@ fn invalid_value(error: &clap::Error) -> Failure {
 fn usage(error: &clap::Error) -> Failure {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return Failure::new("usage", "a command is needed").hint("see 'receipt-ledger --help'");
+    }
+    // A word that belongs to no flag may be a piece of a payload, a result or a reason: it is not repeated.
+    if error.kind() == ErrorKind::UnknownArgument && !flag(error).starts_with('-') {
+        return Failure::new("usage", "there is an argument that belongs to no flag")
+            .hint("quote a value that holds spaces; see --help behind the command");
+    }
+    if error.kind() == ErrorKind::TooManyValues {
+        return Failure::new("usage", format!("{} takes no value", flag(error)));
     }
     let text = error.render().to_string();
     let mut paragraphs = text.split("\n\n");

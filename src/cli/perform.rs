@@ -83,6 +83,9 @@ pub(crate) fn perform(
         captured,
     } = supervisor.supervise(command);
     let ended = Ended::of(&outcome, captured.as_ref(), args.failed_exit.as_ref());
+    if let Outcome::NotStarted(_) = outcome {
+        output.note(&ended.told);
+    }
     let settle = Settle {
         key: request.key.clone(),
         attempt: Some(attempt),
@@ -90,10 +93,9 @@ pub(crate) fn perform(
         settlement: ended.settlement,
     };
     // The effect may have happened: now the ledger must be reached.
-    ledger
-        .store()
-        .set_busy_timeout(settings.busy_timeout.unwrap_or(SETTLE_BUSY_TIMEOUT))?;
-    let recorded = ledger.conclude(&settle);
+    let busy_timeout = settings.busy_timeout.unwrap_or(SETTLE_BUSY_TIMEOUT);
+    let waits = ledger.store().set_busy_timeout(busy_timeout);
+    let recorded = waits.and_then(|()| ledger.conclude(&settle));
     if let Some(heartbeat) = heartbeat {
         heartbeat.stop();
     }

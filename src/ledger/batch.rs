@@ -6,7 +6,7 @@ use crate::decide::{
 };
 use crate::error::Error;
 use crate::receipt::{Entry, Key, Timestamp};
-use crate::store::{Reading, Step, Store, WithHistory};
+use crate::store::{Reading, Step, Store};
 
 /// One request of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum Request {
     /// What evidence shows.
     Resolve(Resolve),
     /// What the ledger holds.
-    Show(Key, WithHistory),
+    Show(Key, bool),
 }
 
 /// The answer to a request of the same name.
@@ -47,7 +47,7 @@ type BoxedRule<'a> = Box<dyn FnMut(Option<&Entry>, Timestamp) -> Change + 'a>;
 /// What a request leaves its answer in.
 enum Slot<'a> {
     Rule(&'a Key, BoxedRule<'a>),
-    Read(&'a Key, WithHistory, Option<Reading>),
+    Read(&'a Key, bool, Option<Reading>),
 }
 
 pub(super) fn answer<S: Store>(

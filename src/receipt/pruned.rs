@@ -5,6 +5,8 @@
 //! same key, so 64 bits leave a chance of 1 in 2^64 (5 in 10^20) that another content passes for the first; over
 //! 10^10 such comparisons that is 5 in 10^10, and it errs towards a skip, never towards a second execution of one key.
 
+use std::fmt;
+
 use sha2::{Digest, Sha256};
 
 use super::{Fingerprint, Key, Receipt, State, Timestamp};
@@ -28,6 +30,20 @@ impl KeyDigest {
     /// The digest of a key.
     pub fn of(key: &Key) -> KeyDigest {
         KeyDigest(leading(key.as_str()))
+    }
+}
+
+impl fmt::Display for KeyDigest {
+    /// 32 hexadecimal digits.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Display for FingerprintDigest {
+    /// 16 hexadecimal digits.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 

@@ -2,35 +2,40 @@
 
 mod apply;
 mod connect;
+mod copy;
 mod create;
+mod damage;
 mod error;
 mod file;
 mod group;
+mod meta;
 mod pending;
+mod portable;
+mod prune;
 mod receipts;
 mod row;
+mod scan;
 mod schema;
 
 pub use schema::creation_sql;
 
 use std::ffi::OsString;
 use std::fmt;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use rusqlite::{
-    Connection, FileControl, MAIN_DB, OptionalExtension, Transaction, TransactionBehavior,
-};
+use rusqlite::{Connection, FileControl, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 
-use self::connect::View;
+use self::connect::{STILL_TRIES_MAX, View};
 use self::error::Trouble;
 use self::file::{Found, Place};
-use super::{Pending, PendingIntent, Reading, Rule, Step, Store, WithHistory};
+use super::{
+    Filter, Imported, Pending, PendingIntent, Portable, Prune, Pruned, Reading, Rule, Source,
+    Standing, Stats, Step, Store,
+};
 use crate::error::Error;
-use crate::receipt::{Key, Timestamp};
-
-/// How often a reader without locks looks again at a file that changed under it.
-const STILL_TRIES_MAX: u32 = 20;
+use crate::receipt::{Key, Receipt, Timestamp};
 
 /// The clock of a store.
 pub trait Clock: fmt::Debug + Send {
@@ -158,10 +163,7 @@ impl SqliteStore {
         busy_timeout: Duration,
         clock: Box<dyn Clock>,
     ) -> Result<SqliteStore, Error> {
-        let told = |trouble: Trouble| trouble.told("open", &place.shown(), busy_timeout);
-        let (connection, view) = connect::to_read(&place, busy_timeout).map_err(told)?;
-        let version = schema_version(&connection).map_err(told)?;
-        refuse_newer(&place, version)?;
+        let (connection, view) = open_to_look(&place, busy_timeout)?;
         let read_only = Some("it was opened to be read".to_owned());
         Ok(SqliteStore {
             connection,
@@ -202,13 +204,44 @@ impl SqliteStore {
         }
         made |= store.created;
         let path = store.place.path.clone();
-        Box::new(store).close()?;
+        store.close()?;
         Ok((made, path))
+    }
+
+    /// Closes the file. The last to do so folds the log back, so that the file alone is whole.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; every answer given still stands, the next call folds the log back.
+    pub fn close(self) -> Result<(), Error> {
+        let SqliteStore {
+            connection,
+            place,
+            busy_timeout,
+            ..
+        } = self;
+        let told = |error| Trouble::Sqlite(error).told("close", &place.shown(), busy_timeout);
+        connection.close().map_err(|(_, error)| told(error))
+    }
+
+    /// A transaction of a ledger that is in use: a copy and a retired ledger decide nothing.
+    fn write<T>(
+        &mut self,
+        work: impl FnOnce(&Transaction<'_>, &dyn Clock) -> Result<T, Trouble>,
+    ) -> Result<T, Error> {
+        let ledger = self.place.shown();
+        self.transact(|transaction, clock| {
+            match meta::standing(transaction)? {
+                Standing::InUse => {}
+                Standing::Copy => return Err(Trouble::Ledger(Error::Copy { ledger })),
+                Standing::Retired => return Err(Trouble::Ledger(Error::Retired { ledger })),
+            }
+            work(transaction, clock)
+        })
     }
 
     /// The one place where a transaction that may write begins and ends. `IMMEDIATE`, so that nobody decides between
     /// our look and our write.
-    fn write<T>(
+    fn transact<T>(
         &mut self,
         work: impl FnOnce(&Transaction<'_>, &dyn Clock) -> Result<T, Trouble>,
     ) -> Result<T, Error> {
@@ -226,8 +259,9 @@ impl SqliteStore {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(|error| told(error.into()))?;
-        let done = refuse_newer(&self.place, schema_version(&transaction).map_err(told)?)
-            .map_err(Trouble::Ledger)
+        // Before a byte is written: the log goes by name, and would be another ledger's by now.
+        refuse_moved(&transaction, &self.place, self.busy_timeout)?;
+        let done = meta::refuse_newer(&transaction, &self.place)
             .and_then(|()| work(&transaction, &*self.clock))
             .map_err(told)?;
         transaction
@@ -239,28 +273,37 @@ impl SqliteStore {
                 },
                 Some(_) | None => told(error.into()),
             })?;
-        self.refuse_moved()?;
+        refuse_moved(&self.connection, &self.place, self.busy_timeout)?;
         Ok(done)
     }
 
-    /// An answer from a file that no longer has the ledger's name would be forgotten by whoever asks next.
-    fn refuse_moved(&self) -> Result<(), Error> {
-        let mut moved = 0;
-        self.connection
-            .file_control(Some(MAIN_DB), FileControl::HasMoved(&mut moved))
-            .map_err(|error| {
-                Trouble::Sqlite(error).told("look at", &self.place.shown(), self.busy_timeout)
-            })?;
-        if moved == 0 {
-            Ok(())
-        } else {
-            Err(Error::Moved {
+    /// One consistent view. A reader without locks cannot take an answer back that it has handed out: if the file changes
+    /// meanwhile, that is an error.
+    fn look<T>(
+        &mut self,
+        work: impl FnOnce(&Transaction<'_>, &dyn Clock) -> Result<T, Trouble>,
+    ) -> Result<T, Error> {
+        let told = |trouble: Trouble| trouble.told("read", &self.place.shown(), self.busy_timeout);
+        let transaction = self
+            .connection
+            .transaction()
+            .map_err(|error| told(error.into()))?;
+        let done = work(&transaction, &*self.clock).map_err(told)?;
+        drop(transaction);
+        if self.view == View::Shared {
+            refuse_moved(&self.connection, &self.place, self.busy_timeout)?;
+        } else if View::still(&self.place).as_ref() != Some(&self.view) {
+            let source = "it was changed while it was read without locks".into();
+            return Err(Error::Io {
+                action: "read",
                 ledger: self.place.shown(),
-            })
+                source,
+            });
         }
+        Ok(done)
     }
 
-    fn read_once(&mut self, key: &Key, with_history: WithHistory) -> Result<Reading, Trouble> {
+    fn read_once(&mut self, key: &Key, with_history: bool) -> Result<Reading, Trouble> {
         // Deferred: one consistent view of both tables, no lock that a writer would wait for.
         let transaction = self.connection.transaction()?;
         receipts::read(&transaction, key, with_history, &*self.clock)
@@ -303,23 +346,19 @@ impl Store for SqliteStore {
         applied.map_err(|error| apply::told(error, &ledger))
     }
 
-    fn read(&mut self, key: &Key, with_history: WithHistory) -> Result<Reading, Error> {
+    fn read(&mut self, key: &Key, with_history: bool) -> Result<Reading, Error> {
         for _ in 0..STILL_TRIES_MAX {
             let reading = self
                 .read_once(key, with_history)
                 .map_err(|trouble| trouble.told("read", &self.place.shown(), self.busy_timeout))?;
             if self.view == View::Shared {
-                self.refuse_moved()?;
+                refuse_moved(&self.connection, &self.place, self.busy_timeout)?;
                 return Ok(reading);
             }
             if View::still(&self.place).as_ref() == Some(&self.view) {
                 return Ok(reading);
             }
-            let told =
-                |trouble: Trouble| trouble.told("read", &self.place.shown(), self.busy_timeout);
-            let (connection, view) =
-                connect::to_read(&self.place, self.busy_timeout).map_err(told)?;
-            (self.connection, self.view) = (connection, view);
+            (self.connection, self.view) = open_to_look(&self.place, self.busy_timeout)?;
         }
         let source = "it is being written faster than it can be read without locks".into();
         Err(Error::Io {
@@ -339,6 +378,57 @@ impl Store for SqliteStore {
             .map_err(|trouble| trouble.told("read", &self.place.shown(), self.busy_timeout))
     }
 
+    fn scan(
+        &mut self,
+        filter: &Filter,
+        each: &mut dyn FnMut(Receipt, Timestamp) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        self.look(|transaction, clock| scan::scan(transaction, filter, clock.now(), each))
+    }
+
+    fn stats(&mut self) -> Result<Stats, Error> {
+        self.look(|transaction, clock| scan::stats(transaction, clock.now()))
+    }
+
+    fn prune(&mut self, prune: &Prune, progress: &mut dyn FnMut(&Pruned)) -> Result<Pruned, Error> {
+        prune::prune(self, prune, progress)
+    }
+
+    fn forget_pruned(&mut self, dry_run: bool) -> Result<u64, Error> {
+        prune::forget_pruned(self, dry_run)
+    }
+
+    fn export(&mut self, each: &mut dyn FnMut(Portable) -> ControlFlow<()>) -> Result<(), Error> {
+        self.look(|transaction, _| portable::export(transaction, each))
+    }
+
+    fn import(&mut self, source: &mut dyn Source, mark: bool) -> Result<Imported, Error> {
+        let ledger = self.place.shown();
+        self.transact(|transaction, _| match meta::standing(transaction)? {
+            Standing::Retired => Err(Trouble::Ledger(Error::Retired { ledger })),
+            Standing::InUse | Standing::Copy => portable::import(transaction, source, mark),
+        })
+    }
+
+    fn standing(&mut self) -> Result<Standing, Error> {
+        self.look(|transaction, _| meta::standing(transaction))
+    }
+
+    fn stand(&mut self, from: Standing, to: Standing) -> Result<Standing, Error> {
+        self.transact(|transaction, _| {
+            let stands = meta::standing(transaction)?;
+            if stands != from {
+                return Ok(stands);
+            }
+            meta::stand(transaction, to)?;
+            Ok(to)
+        })
+    }
+
+    fn damage(&mut self, each: &mut dyn FnMut(String)) -> Result<(), Error> {
+        self.look(|transaction, _| damage::look_for(transaction, each))
+    }
+
     fn set_busy_timeout(&mut self, busy_timeout: Duration) -> Result<(), Error> {
         self.busy_timeout = busy_timeout;
         connect::wait_up_to(&mut self.connection, busy_timeout).map_err(|error| {
@@ -354,26 +444,59 @@ impl Store for SqliteStore {
         self.created
     }
 
-    /// The last to close the file folds the log back, so that the file alone is whole.
     fn close(self: Box<Self>) -> Result<(), Error> {
-        let SqliteStore {
-            connection,
-            place,
-            busy_timeout,
-            ..
-        } = *self;
-        let told = |error| Trouble::Sqlite(error).told("close", &place.shown(), busy_timeout);
-        connection.close().map_err(|(_, error)| told(error))
+        SqliteStore::close(*self)
+    }
+}
+
+/// An answer from a file that no longer has the ledger's name would be forgotten by whoever asks next.
+fn refuse_moved(
+    connection: &Connection,
+    place: &Place,
+    busy_timeout: Duration,
+) -> Result<(), Error> {
+    let mut moved = 0;
+    connection
+        .file_control(Some(MAIN_DB), FileControl::HasMoved(&mut moved))
+        .map_err(|error| Trouble::Sqlite(error).told("look at", &place.shown(), busy_timeout))?;
+    if moved == 0 {
+        Ok(())
+    } else {
+        Err(Error::Moved {
+            ledger: place.shown(),
+        })
     }
 }
 
 fn open_to_write(place: &Place, busy_timeout: Duration) -> Result<Connection, Error> {
     let told = |trouble: Trouble| trouble.told("open", &place.shown(), busy_timeout);
     let connection = connect::to_write(place, busy_timeout).map_err(told)?;
-    let version = schema_version(&connection).map_err(told)?;
-    refuse_newer(place, version)?;
+    meta::refuse_newer(&connection, place).map_err(told)?;
+    // SQLite opens what may only be read all the same, and then takes no lock where it was told to.
+    if !may_write(&connection).map_err(told)? {
+        return Err(Error::Io {
+            action: "write to",
+            ledger: place.shown(),
+            source: "the file may only be read".into(),
+        });
+    }
     connect::promise(&connection, busy_timeout).map_err(told)?;
     Ok(connection)
+}
+
+fn open_to_look(place: &Place, busy_timeout: Duration) -> Result<(Connection, View), Error> {
+    let told = |trouble: Trouble| trouble.told("open", &place.shown(), busy_timeout);
+    let rights = OpenFlags::SQLITE_OPEN_READ_WRITE;
+    let (connection, view) = connect::to_read(place, rights, busy_timeout).map_err(told)?;
+    meta::refuse_newer(&connection, place).map_err(told)?;
+    if view == View::Shared && may_write(&connection).map_err(told)? {
+        connect::whole_at_rest(&connection).map_err(told)?;
+    }
+    Ok((connection, view))
+}
+
+fn may_write(connection: &Connection) -> Result<bool, Trouble> {
+    Ok(!connection.is_readonly(MAIN_DB)?)
 }
 
 /// Puts the tables into a database that is somebody else's; its application id stays.
@@ -390,26 +513,4 @@ fn init_inside(place: &Place, busy_timeout: Duration) -> Result<bool, Trouble> {
     transaction.execute_batch(&schema::creation_sql())?;
     transaction.commit()?;
     Ok(true)
-}
-
-fn schema_version(connection: &Connection) -> Result<u32, Trouble> {
-    let sql = "SELECT value FROM receipt_ledger_meta WHERE name = 'schema_version'";
-    let mut statement = connection.prepare_cached(sql)?;
-    let value: Option<String> = statement.query_row([], |row| row.get(0)).optional()?;
-    let version = value.and_then(|value| value.parse().ok());
-    version
-        .filter(|version| *version > 0)
-        .ok_or(Trouble::Impossible("schema_version"))
-}
-
-fn refuse_newer(place: &Place, found: u32) -> Result<(), Error> {
-    let known = schema::version();
-    if found > known {
-        return Err(Error::NewerLedger {
-            ledger: place.shown(),
-            found,
-            known,
-        });
-    }
-    Ok(())
 }

@@ -1,4 +1,5 @@
 //! The real binary, a file per subject.
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
 
 #[path = "../support/contract.rs"]
 mod contract;
@@ -8,9 +9,20 @@ mod support;
 mod table;
 
 mod deciding;
+mod environment;
+mod files;
 mod first_screen;
+mod help;
+mod history;
+mod input;
+mod json;
+mod paths;
+mod payloads;
 mod prepared;
 mod settling;
+mod shell;
+mod values;
+mod waiting;
 
 /// Every receipt of the contract's tables but `nothing`.
 fn standing() -> Vec<&'static str> {

@@ -1,5 +1,4 @@
 //! The receipts that stand before a call, made by real calls; only what takes time is written into the file by hand.
-#![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 
@@ -116,7 +115,7 @@ pub(crate) fn prepare(scratch: &Scratch, name: &str, key_text: &str) -> u32 {
         key: key(key_text),
     };
     let attempt = make_standing(&mut make, name);
-    make.ledger.into_store().close().unwrap();
+    make.ledger.close().unwrap();
     if name.contains("run out") {
         run_out(scratch, key_text);
     }
@@ -137,6 +136,7 @@ fn make_standing(make: &mut Maker, name: &str) -> u32 {
                 key: make.key.clone(),
                 fingerprint: fingerprint(),
                 facts,
+                payload: None,
             };
             make.ledger.record(&request).unwrap();
             return 0;

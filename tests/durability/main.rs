@@ -6,5 +6,22 @@ mod support;
 
 mod procs;
 
+mod at_rest;
+mod busy;
+mod clock;
+mod in_process;
 mod kill;
+mod moved;
+mod outputs;
+mod paths;
 mod races;
+mod read_only;
+mod refused;
+mod space;
+
+#[cfg(target_os = "linux")]
+mod order;
+#[cfg(target_os = "linux")]
+mod power_loss;
+#[cfg(target_os = "linux")]
+mod trace;

@@ -3,7 +3,9 @@
 //! `RECEIPT_LEDGER_MODEL_SEED=N` runs one sequence again; `RECEIPT_LEDGER_MODEL_SEQUENCES=N` runs that many.
 #![allow(clippy::unwrap_used)]
 
+mod asking;
 mod hand;
+mod life;
 mod model;
 mod operations;
 mod runner;

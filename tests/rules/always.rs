@@ -33,6 +33,7 @@ fn calls() -> Vec<(String, Call)> {
             key: key(),
             fingerprint: fingerprint(bound_to),
             facts: Facts::default(),
+            payload: None,
         };
         calls.push((
             format!("{request:?}"),

@@ -14,6 +14,7 @@ fn request(bound_to: &str) -> Record {
         key: key(),
         fingerprint: fingerprint(bound_to),
         facts,
+        payload: None,
     }
 }
 

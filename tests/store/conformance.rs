@@ -64,6 +64,7 @@ fn keep(receipt: &Receipt, events: Vec<Event>) -> Change {
     Change {
         entry: Some(Entry::Whole(Box::new(receipt.clone()))),
         events,
+        ..Change::default()
     }
 }
 
@@ -221,8 +222,8 @@ fn a_conflict_is_kept_once_for_each_fingerprint<S: Store + Send>(open: &(dyn Fn(
     put(&mut store, keep(&receipt(&key("k")), Vec::new()), &key("k"));
     for other in ["send-v2", "send-v3", "send-v2", "send-v2", "send-v3"] {
         let change = Change {
-            entry: None,
             events: vec![event(EventKind::Conflict, Some(other))],
+            ..Change::default()
         };
         put(&mut store, change, &key("k"));
     }

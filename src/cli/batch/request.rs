@@ -16,7 +16,6 @@ use receipt_ledger::ledger::Request;
 use receipt_ledger::receipt::{
     Amount, Fingerprint, Key, Owner, ResultJson, RunId, Text, duration_ms,
 };
-use receipt_ledger::store::WithHistory;
 
 /// A line's id, where one can be read, and its request or why it is none.
 pub(crate) struct Parsed {
@@ -96,14 +95,7 @@ fn request(mut members: Members<'_>) -> Result<Request, Failure> {
         "resolve" => Request::Resolve(resolve(key, &mut members)?),
         "show" => {
             let history = members.optional("history", flag)?.unwrap_or(false);
-            Request::Show(
-                key,
-                if history {
-                    WithHistory::Yes
-                } else {
-                    WithHistory::No
-                },
-            )
+            Request::Show(key, if history { true } else { false })
         }
         _ => {
             return Err(bad(

@@ -12,7 +12,6 @@ use receipt_ledger::child::{Input, Supervisor};
 use receipt_ledger::decide::{Decision, Reserve, ReserveAnswer};
 use receipt_ledger::ledger::Waiting;
 use receipt_ledger::receipt::Entry;
-use receipt_ledger::store::WithHistory;
 
 /// A lease for a command: a machine that dies is noticed within a minute.
 pub(super) const LEASE_MS: i64 = 60_000;
@@ -85,7 +84,7 @@ pub(super) fn close_after(ledger: OpenLedger, output: Output) {
 
 /// Prints what the command wrote when it succeeded.
 fn replay(request: &Reserve, ledger: &mut OpenLedger, output: &mut Output) -> Result<(), Failure> {
-    let reading = ledger.show(&request.key, WithHistory::No)?;
+    let reading = ledger.show(&request.key, false)?;
     let result = match &reading.entry {
         Some(Entry::Whole(receipt)) => receipt.result.as_ref(),
         Some(Entry::Pruned(_)) | None => None,

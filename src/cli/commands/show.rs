@@ -9,7 +9,6 @@ use super::super::render::Line;
 use super::super::settings::Settings;
 use super::open_to_read;
 use receipt_ledger::decide::Refusal;
-use receipt_ledger::store::WithHistory;
 
 pub(crate) fn run(
     args: ShowArgs,
@@ -17,11 +16,7 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     let mut ledger = open_to_read(settings)?;
-    let with_history = if args.history {
-        WithHistory::Yes
-    } else {
-        WithHistory::No
-    };
+    let with_history = if args.history { true } else { false };
     let reading = ledger.show(&args.key, with_history)?;
     let Some(line) = Line::entry(&args.key, &reading) else {
         return Err(refusal::told(&Refusal::NotFound, Verb::Succeed, &args.key));

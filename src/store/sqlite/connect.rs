@@ -12,6 +12,8 @@ use super::error::{Trouble, is_busy};
 use super::file::{Found, Place};
 use crate::error::Error;
 
+/// How often a reader without locks looks again at a file that changed under it.
+pub(super) const STILL_TRIES_MAX: u32 = 20;
 /// Shortest and longest pause of a caller that waits for a lock, in microseconds. Short, because a decision holds the
 /// lock for a few hundred microseconds; drawn at random, so that callers that arrived together do not stay in step.
 const PAUSE_US: std::ops::Range<u64> = 300..3_000;
@@ -25,16 +27,20 @@ pub(super) fn to_write(place: &Place, busy_timeout: Duration) -> Result<Connecti
     )?)
 }
 
-/// Opens for reading. Leaves nothing behind that the ledger's owner could not write.
+/// Opens for reading, with these rights where they can be had. Leaves nothing behind that the ledger's owner could not
+/// write.
 pub(super) fn to_read(
     place: &Place,
+    rights: OpenFlags,
     busy_timeout: Duration,
 ) -> Result<(Connection, View), Trouble> {
     let me = rustix::process::geteuid();
     let has_sidecars = place.beside("-wal").exists() && place.beside("-shm").exists();
-    let may_leave_sidecars = me.is_root() || me.as_raw() == place.owner;
+    // Where nothing is to be written, nothing needs to be left either, if the file is whole by itself.
+    let writes_nothing = rights == OpenFlags::SQLITE_OPEN_READ_ONLY && View::still(place).is_some();
+    let may_leave_sidecars = !writes_nothing && (me.is_root() || me.as_raw() == place.owner);
     if has_sidecars || may_leave_sidecars {
-        let shared = connect(&place.path, OpenFlags::SQLITE_OPEN_READ_ONLY, busy_timeout)
+        let shared = connect(&place.path, rights, busy_timeout)
             .map_err(Trouble::Sqlite)
             .and_then(|connection| probe(&connection).map(|()| connection));
         match shared {
@@ -86,16 +92,7 @@ impl View {
 /// Makes a connection that is known to hold a ledger ready to decide: the promises are set, and read back where SQLite
 /// may answer otherwise.
 pub(super) fn promise(connection: &Connection, busy_timeout: Duration) -> Result<(), Trouble> {
-    // With the last connection the log is folded back and cut to nothing, so that the file alone is whole at rest; the
-    // log's name stays, which spares every call two changes of the folder.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
-    connection.file_control(Some(MAIN_DB), FileControl::PersistWal(&mut 1))?;
-    // FULL: every commit is synced before it returns. The two fullfsyncs are F_FULLFSYNC on macOS and nothing elsewhere.
-    // The limit cuts the log. What is in the schema of somebody else's database is not trusted with functions.
-    connection.execute_batch(
-        "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; \
-         PRAGMA journal_size_limit = 0; PRAGMA trusted_schema = OFF;",
-    )?;
+    whole_at_rest(connection)?;
     let synchronous: i64 = connection.pragma_query_value(None, "synchronous", |row| row.get(0))?;
     let journal_mode = switch_to_wal(connection, busy_timeout)?;
     if synchronous != 2 || journal_mode != "wal" {
@@ -106,6 +103,22 @@ pub(super) fn promise(connection: &Connection, busy_timeout: Duration) -> Result
                 .into(),
         }));
     }
+    Ok(())
+}
+
+/// Makes a connection that is known to hold a ledger, and may write it, leave a whole file behind. A reader has to do
+/// that too: it may be the last to leave.
+pub(super) fn whole_at_rest(connection: &Connection) -> Result<(), Trouble> {
+    // With the last connection the log is folded back and cut to nothing, so that the file alone is whole at rest; the
+    // log's name stays, which spares every call two changes of the folder.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+    connection.file_control(Some(MAIN_DB), FileControl::PersistWal(&mut 1))?;
+    // FULL: every commit is synced before it returns. The two fullfsyncs are F_FULLFSYNC on macOS and nothing elsewhere.
+    // The limit cuts the log. What is in the schema of somebody else's database is not trusted with functions.
+    connection.execute_batch(
+        "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; \
+         PRAGMA journal_size_limit = 0; PRAGMA trusted_schema = OFF;",
+    )?;
     Ok(())
 }
 
@@ -192,8 +205,21 @@ pub(super) fn refuse_foreign(place: &Place, busy_timeout: Duration) -> Result<()
         Found::Foreign => {}
     }
     let told = |trouble: Trouble| trouble.told("look into", &place.shown(), busy_timeout);
-    let (connection, _) = to_read(place, busy_timeout).map_err(told)?;
-    if holds_ledger(&connection).map_err(|error| told(error.into()))? {
+    let look = || -> Result<(bool, bool), Trouble> {
+        let (connection, view) = to_read(place, OpenFlags::SQLITE_OPEN_READ_ONLY, busy_timeout)?;
+        let holds = holds_ledger(&connection);
+        let stayed = view == View::Shared || View::still(place) == Some(view);
+        Ok((stayed, if stayed { holds? } else { false }))
+    };
+    let mut holds = false;
+    for _ in 0..STILL_TRIES_MAX {
+        let stayed;
+        (stayed, holds) = look().map_err(told)?;
+        if stayed {
+            break;
+        }
+    }
+    if holds {
         return Ok(());
     }
     Err(Error::NotALedger {

@@ -16,7 +16,7 @@ use crate::error::Error;
 /// Only its owner may read what was performed.
 const MODE: u32 = 0o600;
 /// Where a SQLite header keeps its write and read versions; 2 in both says write-ahead log.
-const VERSIONS_AT: std::ops::Range<usize> = 18..20;
+pub(super) const VERSIONS_AT: std::ops::Range<usize> = 18..20;
 
 /// Creates a ledger under a name that is free. Returns whether it did: a rival may have been first.
 pub(super) fn create(path: &Path) -> Result<bool, Error> {
@@ -27,6 +27,8 @@ pub(super) fn create(path: &Path) -> Result<bool, Error> {
 /// The bytes of an empty ledger.
 fn image() -> rusqlite::Result<Vec<u8>> {
     let mut connection = Connection::open_in_memory()?;
+    // Space that a prune frees can be given back in small steps, while others decide.
+    connection.pragma_update(None, "auto_vacuum", "incremental")?;
     connection.pragma_update(None, "application_id", schema::APPLICATION_ID)?;
     connection.execute_batch(&schema::creation_sql())?;
     let mut image = connection.serialize("main")?.to_vec();
@@ -40,7 +42,8 @@ fn put_in_place(path: &Path, image: &[u8]) -> io::Result<bool> {
     let mut draft = tempfile::Builder::new()
         .prefix(".receipt-ledger-")
         .suffix(".draft")
-        .tempfile_in(folder)?;
+        .tempfile_in(folder)
+        .map_err(|error| io::Error::from(error.kind()))?;
     draft
         .as_file()
         .set_permissions(Permissions::from_mode(MODE))?;

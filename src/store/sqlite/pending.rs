@@ -56,6 +56,13 @@ pub(super) fn payload(connection: &Connection, key: &Key) -> Result<Option<Vec<u
         .optional()?)
 }
 
+/// The payload kept for a receipt.
+pub(super) fn payload_of(connection: &Connection, id: i64) -> Result<Option<Vec<u8>>, Trouble> {
+    let sql = "SELECT payload FROM receipt_ledger_payload WHERE receipt = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    Ok(statement.query_row([id], |row| row.get(0)).optional()?)
+}
+
 /// Keeps a payload with a new receipt.
 pub(super) fn keep_payload(
     connection: &Connection,

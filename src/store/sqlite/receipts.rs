@@ -8,13 +8,9 @@ use crate::decide::Change;
 use crate::receipt::{
     Entry, Event, EventKind, HistoryRow, Key, KeyDigest, Owner, Pruned, Receipt, State, Timestamp,
 };
-use crate::store::{Reading, Rule, WithHistory};
+use crate::store::{Reading, Rule};
 
-const FIND: &str = "\
-SELECT id, key, fingerprint, state, attempt, owner, run, amount, currency, created_at_ms, updated_at_ms,
-       first_reserved_at_ms, attempt_started_at_ms, lease_expires_at_ms, settled_at_ms, settled_by, late_success,
-       reason, result
-FROM receipt_ledger_receipt WHERE key = ?1";
+const FIND: &str = concat!(row::select_receipt!(), " WHERE key = ?1");
 
 const FIND_PRUNED: &str =
     "SELECT fingerprint_digest, outcome, attempt FROM receipt_ledger_pruned WHERE key_digest = ?1";
@@ -49,13 +45,13 @@ const HISTORY: &str = "\
 SELECT at_ms, event, attempt, actor, detail FROM receipt_ledger_history WHERE receipt = ?1 ORDER BY sequence";
 
 /// An entry and, for a whole receipt, the number its history goes by.
-struct Stored {
-    id: Option<i64>,
-    entry: Entry,
+pub(super) struct Stored {
+    pub(super) id: Option<i64>,
+    pub(super) entry: Entry,
 }
 
 /// What is stored for a key, whole or pruned.
-fn find(connection: &Connection, key: &Key) -> Result<Option<Stored>, Trouble> {
+pub(super) fn find(connection: &Connection, key: &Key) -> Result<Option<Stored>, Trouble> {
     let mut statement = connection.prepare_cached(FIND)?;
     let mut rows = statement.query([key.as_str()])?;
     if let Some(row) = rows.next()? {
@@ -107,13 +103,13 @@ pub(super) fn change_with(
 pub(super) fn read(
     connection: &Connection,
     key: &Key,
-    with_history: WithHistory,
+    with_history: bool,
     clock: &dyn Clock,
 ) -> Result<Reading, Trouble> {
     let found = find(connection, key)?;
     let now = clock.now();
     let history = match found.as_ref().and_then(|stored| stored.id) {
-        Some(id) if with_history == WithHistory::Yes => history(connection, id)?,
+        Some(id) if with_history => history(connection, id)?,
         Some(_) | None => Vec::new(),
     };
     Ok(Reading {
@@ -158,7 +154,7 @@ fn keep(
     }
 }
 
-fn insert(connection: &Connection, receipt: &Receipt) -> Result<i64, Trouble> {
+pub(super) fn insert(connection: &Connection, receipt: &Receipt) -> Result<i64, Trouble> {
     let mut statement = connection.prepare_cached(INSERT)?;
     row::with_parameters(receipt, |parameters| statement.execute(parameters))?;
     Ok(connection.last_insert_rowid())
@@ -190,26 +186,36 @@ fn mark_pruned(connection: &Connection, key: &Key, pruned: &Pruned) -> Result<()
 }
 
 fn append(connection: &Connection, id: i64, event: &Event, now: Timestamp) -> Result<(), Trouble> {
+    if event.kind == EventKind::Conflict {
+        let mut statement = connection.prepare_cached(HAS_CONFLICT)?;
+        if statement.query_row(params![id, event.detail], |row| row.get(0))? {
+            return Ok(());
+        }
+    }
+    append_row(connection, id, event, now)
+}
+
+/// Appends a row of history as it is.
+pub(super) fn append_row(
+    connection: &Connection,
+    id: i64,
+    event: &Event,
+    at: Timestamp,
+) -> Result<(), Trouble> {
     let Event {
         kind,
         attempt,
         actor,
         detail,
     } = event;
-    if *kind == EventKind::Conflict {
-        let mut statement = connection.prepare_cached(HAS_CONFLICT)?;
-        if statement.query_row(params![id, detail], |row| row.get(0))? {
-            return Ok(());
-        }
-    }
     let actor = actor.as_ref().map(Owner::as_str);
-    let parameters = params![id, now.as_ms(), kind.as_str(), attempt, actor, detail];
+    let parameters = params![id, at.as_ms(), kind.as_str(), attempt, actor, detail];
     connection.prepare_cached(APPEND)?.execute(parameters)?;
     Ok(())
 }
 
 /// A receipt's history, oldest first.
-fn history(connection: &Connection, id: i64) -> Result<Vec<HistoryRow>, Trouble> {
+pub(super) fn history(connection: &Connection, id: i64) -> Result<Vec<HistoryRow>, Trouble> {
     let mut statement = connection.prepare_cached(HISTORY)?;
     let mut rows = statement.query([id])?;
     let mut history = Vec::new();

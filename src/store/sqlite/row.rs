@@ -8,6 +8,16 @@ use crate::receipt::{
     Receipt, ResultJson, RunId, SettledBy, State, Text, Timestamp,
 };
 
+/// The start of every statement that reads receipts.
+macro_rules! select_receipt {
+    () => {
+        "SELECT id, key, fingerprint, state, attempt, owner, run, amount, currency, created_at_ms, \
+         updated_at_ms, first_reserved_at_ms, attempt_started_at_ms, lease_expires_at_ms, settled_at_ms, \
+         settled_by, late_success, reason, result FROM receipt_ledger_receipt"
+    };
+}
+pub(super) use select_receipt;
+
 fn text<T>(
     row: &Row<'_>,
     column: &'static str,

@@ -47,7 +47,7 @@ CREATE TABLE receipt_ledger_receipt (
 CREATE INDEX receipt_ledger_receipt_not_succeeded ON receipt_ledger_receipt (state)
     WHERE state = 'recorded' OR state = 'reserved' OR state = 'unknown' OR state = 'failed';
 
-CREATE INDEX receipt_ledger_receipt_run ON receipt_ledger_receipt (run) WHERE run IS NOT NULL;
+CREATE INDEX receipt_ledger_receipt_run ON receipt_ledger_receipt (run, state) WHERE run IS NOT NULL;
 
 CREATE TABLE receipt_ledger_history (
     receipt INTEGER NOT NULL,
