@@ -47,6 +47,7 @@ pub mod error;
 pub mod fingerprint;
 pub mod ledger;
 pub mod receipt;
+pub mod reconcile;
 pub mod store;
 
 pub use error::Error;
