@@ -4,6 +4,7 @@ mod apply;
 mod batch;
 mod drain;
 mod init;
+mod reconcile;
 pub(super) mod record;
 mod renew;
 mod reserve;
@@ -52,6 +53,7 @@ pub(crate) fn answer(
         Asked::Renew(args) => renew::run(args, settings, output),
         Asked::Resolve(args) => resolve::run(args, settings, output),
         Asked::Show(args) => show::run(args, settings, output),
+        Asked::Reconcile(args) => reconcile::run(args, settings, output),
         Asked::Init(args) => init::run(args, settings, output),
     }
 }

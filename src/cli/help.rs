@@ -14,7 +14,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         &["succeed", "fail", "unknown", "renew", "resolve"],
     ),
     ("Look", &["show"]),
-    ("Operate", &["init"]),
+    ("Operate", &["reconcile", "init"]),
 ];
 
 const EXIT_CODES: &str = "Exit codes: 0 an answer (a skip is one), 2 no answer, 3 a conflict; run and drain pass on their command's.
@@ -141,6 +141,18 @@ Example:
   receipt-ledger --db receipts.db show --key charge:v1:order-42 --history
 
 Exit codes: 0 shown, 2 no such receipt or no ledger.";
+
+pub(crate) const RECONCILE: &str = "\
+Prints a line 'drift=CATEGORY key=… …' for each key on which the two do not agree, then
+'agree=… in_flight=… drift_count=… oldest_unreconciled_age_s=… drift_amount_EUR=…'. A row proves something only where
+its status is one of --applied-status; without a status column every row was applied. What the export lacks proves
+something only with --complete, and only for receipts whose whole life lies between --since and --until.
+
+Example:
+  receipt-ledger --db receipts.db reconcile --provider charges.csv --key-column idempotency_key \\
+    --since 2026-11-01T00:00:00Z --until 2026-12-01T00:00:00Z --complete --settle
+
+Exit codes: 0 no drift (is left), 3 drift, 2 no answer.";
 
 pub(crate) const INIT: &str = "\
 Also puts a ledger into a SQLite database of yours. On a ledger it changes nothing.
