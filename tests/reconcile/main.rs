@@ -9,5 +9,6 @@ mod compare;
 mod csv;
 mod figures;
 mod json_lines;
+mod ledger;
 mod random;
 mod settle;
