@@ -1,8 +1,10 @@
 //! The verbs: each joins one rule to one store transaction.
 
 mod batch;
+mod reconcile;
 
 pub use batch::{Answer, Request};
+pub use reconcile::EachDrift;
 
 use std::io;
 use std::ops::ControlFlow;

@@ -48,6 +48,7 @@ pub mod export;
 pub mod fingerprint;
 pub mod ledger;
 pub mod receipt;
+pub mod reconcile;
 pub mod store;
 pub mod verify;
 

@@ -9,6 +9,7 @@ mod init;
 mod list;
 mod move_;
 mod prune;
+mod reconcile;
 pub(super) mod record;
 mod renew;
 mod reserve;
@@ -69,6 +70,7 @@ pub(crate) fn answer(
         Asked::Verify(_) => verify::run(settings, output),
         Asked::Completions(args) => documents::completions(args, output),
         Asked::Man(args) => documents::man(args, output),
+        Asked::Reconcile(args) => reconcile::run(args, settings, output),
         Asked::Init(args) => init::run(args, settings, output),
     }
 }

@@ -20,6 +20,7 @@ mod json;
 mod paths;
 mod payloads;
 mod prepared;
+mod reconcile;
 mod settling;
 mod shell;
 mod values;
