@@ -20,6 +20,7 @@ mod json;
 mod paths;
 mod payloads;
 mod prepared;
+mod results;
 mod settling;
 mod shell;
 mod values;
