@@ -21,6 +21,7 @@ mod paths;
 mod payloads;
 mod prepared;
 mod reconcile;
+mod results;
 mod settling;
 mod shell;
 mod values;
