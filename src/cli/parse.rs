@@ -83,6 +83,10 @@ pub(crate) fn zero_or_longer() -> impl TypedValueParser<Value = Duration> {
     duration()
 }
 
+pub(crate) fn zero_or_longer_ms() -> impl TypedValueParser<Value = i64> {
+    text(duration_ms)
+}
+
 pub(crate) fn longer_than_zero_ms() -> impl TypedValueParser<Value = i64> {
     text(|given| match duration_ms(given) {
         Ok(0) => Err(DurationError::Zero),
