@@ -62,6 +62,7 @@ pub(crate) fn answer(
         Asked::Show(args) => show::run(args, settings, output),
         Asked::List(args) => list::run(args, settings, output),
         Asked::Stats(args) => stats::run(args, settings, output),
+        Asked::Reconcile(args) => reconcile::run(args, settings, output),
         Asked::Prune(args) => prune::run(args, settings, output),
         Asked::Backup(args) => copies::backup(args, settings, output),
         Asked::Restore(args) => copies::restore(args, settings, output),
@@ -70,7 +71,6 @@ pub(crate) fn answer(
         Asked::Verify(_) => verify::run(settings, output),
         Asked::Completions(args) => documents::completions(args, output),
         Asked::Man(args) => documents::man(args, output),
-        Asked::Reconcile(args) => reconcile::run(args, settings, output),
         Asked::Init(args) => init::run(args, settings, output),
     }
 }
