@@ -1,6 +1,6 @@
 //! `reserve`: may the caller perform this now?
 
-use super::{Change, Facts, conflict, first_receipt};
+use super::{Change, Facts, conflict, dated, first_receipt};
 use crate::receipt::{
     Entry, Event, EventKind, Fingerprint, Key, Pruned, Receipt, State, Timestamp,
 };
@@ -215,7 +215,7 @@ fn begin(
     receipt.stored_state = State::Reserved;
     receipt.attempt += 1;
     receipt.attempt_started_at = Some(now);
-    receipt.updated_at = now;
+    receipt.updated_at = dated(&receipt, now);
     receipt.lease_expires_at = request.lease_ms.map(|lease_ms| now.plus_ms(lease_ms));
     receipt.settled_at = None;
     receipt.settled_by = None;

@@ -1,6 +1,6 @@
 //! `succeed`, `fail`, `unknown` and `renew`: what came of an attempt.
 
-use super::{Change, Refusal};
+use super::{Change, Refusal, dated};
 use crate::receipt::{
     Entry, Event, EventKind, Key, Owner, Pruned, Receipt, ResultJson, SettledBy, State, Text,
     Timestamp,
@@ -142,7 +142,7 @@ pub fn renew(existing: Option<&Entry>, request: &Renew, now: Timestamp) -> (Sett
     };
     let ran_out = receipt.state(now) == State::Unknown;
     let mut renewed = Receipt::clone(receipt);
-    renewed.updated_at = now;
+    renewed.updated_at = dated(receipt, now);
     renewed.lease_expires_at = Some(now.plus_ms(request.lease_ms));
     let answer = SettleAnswer::settled(&renewed);
     // A heartbeat changes no state and leaves no row; coming back from unknown does.
@@ -305,7 +305,7 @@ fn declare(
         State::Reserved => {
             let declared = Receipt {
                 stored_state: State::Unknown,
-                updated_at: now,
+                updated_at: dated(receipt, now),
                 lease_expires_at: None,
                 reason: reason.cloned(),
                 ..receipt.clone()
@@ -356,7 +356,7 @@ pub(super) fn succeeded(
 ) -> Receipt {
     Receipt {
         stored_state: State::Succeeded,
-        updated_at: now,
+        updated_at: dated(receipt, now),
         lease_expires_at: None,
         settled_at: Some(now),
         settled_by: Some(by),
@@ -374,7 +374,7 @@ pub(super) fn failed(
 ) -> Receipt {
     Receipt {
         stored_state: State::Failed,
-        updated_at: now,
+        updated_at: dated(receipt, now),
         lease_expires_at: None,
         settled_at: Some(now),
         settled_by: Some(by),

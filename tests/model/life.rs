@@ -117,7 +117,7 @@ impl Life {
         self.by_evidence = by_evidence;
         self.settled = (said != Said::NobodyKnows).then_some(now);
         self.promised_until = None;
-        self.changed = now;
+        self.changed = self.changed.max(now);
     }
 }
 

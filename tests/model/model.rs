@@ -99,7 +99,7 @@ impl Model {
                         .push((now, "renewed", life.attempts, owner, None));
                 }
                 life.promised_until = Some((now + lease).min(END));
-                life.changed = now;
+                life.changed = life.changed.max(now);
                 true
             }),
             Step::Resolve { .. } => self.resolve(step, attempt, now),
@@ -149,7 +149,7 @@ impl Model {
             life.settled = None;
             life.words = None;
             life.began = Some(now);
-            life.changed = now;
+            life.changed = life.changed.max(now);
             if life.attempts == 1 {
                 life.first_began = Some(now);
             }

@@ -268,3 +268,14 @@ fn no_answer_frees_a_key_but_those_that_name_what_they_speak_for() {
         }
     });
 }
+
+#[test]
+fn a_clock_that_was_set_back_dates_no_change_before_the_last_one() {
+    everything(|case, before, _, change| {
+        let (Some(Entry::Whole(before)), Some(Entry::Whole(after))) = (before, &change.entry)
+        else {
+            return;
+        };
+        assert!(after.updated_at >= before.updated_at, "{case}");
+    });
+}
