@@ -38,16 +38,20 @@
 //! [`store::Store`]; the answer comes back only after it is durable. What the rules refuse is an answer
 //! ([`decide::Refusal`]); an [`Error`] means that there is none, and then the effect must not be performed.
 //!
+//! [`reconcile`] compares a ledger with what the provider of the effects says it did, and settles by it.
 //! [`fingerprint`] makes fingerprints from payloads, and [`child`] starts the command of the `run` subcommand: a program
 //! that performs its effects itself has no use for it.
 
 pub mod child;
 pub mod decide;
 pub mod error;
+pub mod export;
 pub mod fingerprint;
 pub mod ledger;
 pub mod receipt;
+pub mod reconcile;
 pub mod store;
+pub mod verify;
 
 pub use error::Error;
 pub use ledger::Ledger;

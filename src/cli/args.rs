@@ -1,5 +1,11 @@
 //! The arguments: names, help texts, groups. What they mean is elsewhere.
 
+mod operate;
+mod reconcile;
+
+pub(crate) use operate::*;
+pub(crate) use reconcile::*;
+
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -155,6 +161,39 @@ commands! {
     /// Show what the ledger holds for a key
     #[command(after_help = help::SHOW)]
     Show(ShowArgs),
+    /// List receipts, oldest first
+    #[command(after_help = help::LIST)]
+    List(ListArgs),
+    /// The ledger in figures
+    #[command(after_help = help::STATS)]
+    Stats(StatsArgs),
+    /// Compare with what the provider says it did
+    #[command(after_help = help::RECONCILE)]
+    Reconcile(ReconcileArgs),
+    /// Reduce old settled receipts to digests that still answer
+    #[command(after_help = help::PRUNE)]
+    Prune(PruneArgs),
+    /// Copy the ledger while others use it
+    #[command(after_help = help::BACKUP)]
+    Backup(BackupArgs),
+    /// Put a copy in the ledger's place, or in use
+    #[command(after_help = help::RESTORE)]
+    Restore(RestoreArgs),
+    /// Write the whole ledger as JSON Lines
+    #[command(after_help = help::EXPORT)]
+    Export(ExportArgs),
+    /// Take an export in
+    #[command(after_help = help::IMPORT)]
+    Import(ImportArgs),
+    /// Check the ledger and every receipt in it
+    #[command(after_help = help::VERIFY)]
+    Verify(VerifyArgs),
+    /// Print completions for a shell
+    #[command(after_help = help::COMPLETIONS)]
+    Completions(CompletionsArgs),
+    /// Print the manual page
+    #[command(after_help = help::MAN)]
+    Man(ManArgs),
     /// Create the ledger
     #[command(after_help = help::INIT)]
     Init(InitArgs),
@@ -410,6 +449,21 @@ pub(crate) struct ResolveArgs {
     pub(crate) content: Content,
     #[command(flatten)]
     pub(crate) result: ResultArgs,
+}
+
+/// A receipt's state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StateArg {
+    /// The intent is on record.
+    Recorded,
+    /// In flight.
+    Reserved,
+    /// It happened.
+    Succeeded,
+    /// It is known not to have happened.
+    Failed,
+    /// Nobody knows.
+    Unknown,
 }
 
 /// What evidence can show.

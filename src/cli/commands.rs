@@ -2,8 +2,14 @@
 
 mod apply;
 mod batch;
+mod copies;
+mod documents;
 mod drain;
 mod init;
+mod list;
+mod move_;
+mod prune;
+mod reconcile;
 pub(super) mod record;
 mod renew;
 mod reserve;
@@ -11,6 +17,8 @@ pub(super) mod resolve;
 mod run;
 pub(super) mod settle;
 mod show;
+mod stats;
+mod verify;
 
 use std::time::Duration;
 
@@ -22,8 +30,8 @@ use super::settings::Settings;
 use receipt_ledger::Ledger;
 use receipt_ledger::decide::Facts;
 use receipt_ledger::receipt::Amount;
-use receipt_ledger::store::Store;
 use receipt_ledger::store::sqlite::{OpenOptions, SqliteStore};
+use receipt_ledger::store::{Imported, Source, Store};
 
 /// How long a call waits for locks unless it is told otherwise.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -52,6 +60,17 @@ pub(crate) fn answer(
         Asked::Renew(args) => renew::run(args, settings, output),
         Asked::Resolve(args) => resolve::run(args, settings, output),
         Asked::Show(args) => show::run(args, settings, output),
+        Asked::List(args) => list::run(args, settings, output),
+        Asked::Stats(args) => stats::run(args, settings, output),
+        Asked::Reconcile(args) => reconcile::run(args, settings, output),
+        Asked::Prune(args) => prune::run(args, settings, output),
+        Asked::Backup(args) => copies::backup(args, settings, output),
+        Asked::Restore(args) => copies::restore(args, settings, output),
+        Asked::Export(args) => move_::export(args, settings, output),
+        Asked::Import(args) => move_::import(args, settings, output),
+        Asked::Verify(_) => verify::run(settings, output),
+        Asked::Completions(args) => documents::completions(args, output),
+        Asked::Man(args) => documents::man(args, output),
         Asked::Init(args) => init::run(args, settings, output),
     }
 }
@@ -79,22 +98,31 @@ pub(super) fn open_to_decide(
 ) -> Result<OpenLedger, Failure> {
     let mut options = options(settings, BUSY_TIMEOUT)?;
     options.create = !settings.no_create;
-    let store = SqliteStore::open(options)?;
-    if store.created() {
-        output.note(&format!("created ledger {}", store.name().display()));
-    }
-    Ok(Ledger::new(Box::new(store)))
+    let mut ledger: OpenLedger = Ledger::new(Box::new(SqliteStore::open(options)?));
+    tell_creation(&mut ledger, output);
+    Ok(ledger)
 }
 
-/// Opens the ledger to perform what is on record there.
-fn open_to_drain(settings: &Settings, output: &mut Output) -> Result<OpenLedger, Failure> {
-    open_to_decide(
-        &Settings {
-            no_create: true,
-            ..settings.clone()
-        },
-        output,
-    )
+/// A ledger that came into being is told once.
+fn tell_creation(ledger: &mut OpenLedger, output: &mut Output) {
+    if ledger.store().created() {
+        output.note(&format!(
+            "created ledger {}",
+            ledger.store().name().display()
+        ));
+    }
+}
+
+/// Takes an export into the ledger; it is created if it is not there, unless that was forbidden.
+fn import_into(
+    settings: &Settings,
+    source: &mut dyn Source,
+    mark: bool,
+) -> Result<(Imported, OpenLedger), Failure> {
+    let mut options = options(settings, BUSY_TIMEOUT)?;
+    options.create = !settings.no_create;
+    let (imported, store) = SqliteStore::import_into(options, source, mark)?;
+    Ok((imported, Ledger::new(Box::new(store))))
 }
 
 /// Opens the ledger to say what came of an effect.
@@ -102,6 +130,17 @@ pub(super) fn open_to_settle(settings: &Settings) -> Result<OpenLedger, Failure>
     let mut options = options(settings, SETTLE_BUSY_TIMEOUT)?;
     options.create = false;
     Ok(Ledger::new(Box::new(SqliteStore::open(options)?)))
+}
+
+/// Opens a ledger that is there to change it.
+fn open_to_change(settings: &Settings, output: &mut Output) -> Result<OpenLedger, Failure> {
+    open_to_decide(
+        &Settings {
+            no_create: true,
+            ..settings.clone()
+        },
+        output,
+    )
 }
 
 /// Opens the ledger to look at it.

@@ -27,7 +27,18 @@ impl Shop {
         };
         fs::create_dir(shop.path("bin")).unwrap();
         std::os::unix::fs::symlink(real_binary(), shop.path("bin/receipt-ledger")).unwrap();
-        shop.program("send-report", "echo report sent");
+        shop.program(
+            "send-report",
+            "code=$(cat \"$shop/exit-of-send-report\" 2>/dev/null || echo 0)
+             [ \"$code\" != 0 ] || echo report sent
+             exit \"$code\"",
+        );
+        // The first one's answer is lost on its way.
+        shop.program(
+            "pay-out",
+            "[ -e \"$shop/paid-out\" ] || { : >\"$shop/paid-out\"; exit 28; }",
+        );
+        shop.program("create-order", "echo \"ord_$$\"");
         shop.program(
             "deploy",
             "exit \"$(cat \"$shop/exit-of-deploy\" 2>/dev/null || echo 0)\"",
@@ -46,6 +57,12 @@ impl Shop {
                 &format!("{{\"order\": {order}, \"amount\": 10.0}}"),
             );
         }
+        shop.write(
+            "charges.csv",
+            "id,status,amount,currency,idempotency_key\n\
+             ch_9,succeeded,10.00,EUR,charge:v1:order-41\n\
+             ch_10,pending,25.00,EUR,charge:v1:order-42\n",
+        );
         shop
     }
 
