@@ -15,9 +15,11 @@ mod help;
 mod output;
 mod parse;
 mod perform;
+mod progress;
 mod refusal;
 mod render;
 mod settings;
+mod table;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -1,9 +1,13 @@
 //! The verbs: each joins one rule to one store transaction.
 
 mod batch;
+mod reconcile;
 
 pub use batch::{Answer, Request};
+pub use reconcile::EachDrift;
 
+use std::io;
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use crate::decide::{
@@ -11,8 +15,13 @@ use crate::decide::{
     Resolve, ResolveAnswer, Settle, SettleAnswer,
 };
 use crate::error::Error;
-use crate::receipt::{Entry, Fingerprint, Key, State, Timestamp};
-use crate::store::{Pending, PendingIntent, Reading, Store};
+use crate::export::{self, Counts};
+use crate::receipt::{Entry, Fingerprint, Key, Receipt, State, Timestamp};
+use crate::store::{
+    Filter, Imported, Pending, PendingIntent, Portable, Prune, Pruned, Reading, Source, Standing,
+    Stats, Store,
+};
+use crate::verify;
 
 /// Longest pause between two looks at a receipt that somebody else is performing.
 const LOOK_EVERY_MAX: Duration = Duration::from_millis(100);
@@ -200,6 +209,103 @@ impl<S: Store> Ledger<S> {
         self.store.payload(key)
     }
 
+    /// Hands out whole receipts, oldest first, with the ledger's clock (contract §8.2).
+    ///
+    /// # Errors
+    /// [`Error`] when the ledger cannot be read.
+    pub fn list(
+        &mut self,
+        filter: &Filter,
+        each: &mut dyn FnMut(Receipt, Timestamp) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        self.store.scan(filter, each)
+    }
+
+    /// The ledger in figures (contract §8.3).
+    ///
+    /// # Errors
+    /// [`Error`] when the ledger cannot be read.
+    pub fn stats(&mut self) -> Result<Stats, Error> {
+        self.store.stats()
+    }
+
+    /// Reduces settled receipts to digests that still answer, or deletes them whole (contract §9.1).
+    ///
+    /// # Errors
+    /// [`Error`]; what was done so far is done.
+    pub fn prune(
+        &mut self,
+        prune: &Prune,
+        progress: &mut dyn FnMut(&Pruned),
+    ) -> Result<Pruned, Error> {
+        self.store.prune(prune, progress)
+    }
+
+    /// Deletes what earlier prunes left, which makes those keys executable again (contract §9.1).
+    ///
+    /// # Errors
+    /// [`Error`]; what was done so far is done.
+    pub fn forget_pruned(&mut self, dry_run: bool) -> Result<u64, Error> {
+        self.store.forget_pruned(dry_run)
+    }
+
+    /// Writes everything as JSON Lines (contract §9.4). The outer error is the ledger's, the inner one the writer's.
+    ///
+    /// # Errors
+    /// [`Error`] when the ledger cannot be read.
+    pub fn export(&mut self, out: &mut dyn io::Write) -> Result<io::Result<Counts>, Error> {
+        export::write(&mut self.store, out)
+    }
+
+    /// Takes an export in, all of it or nothing (contract §9.4). With `mark`, a ledger that thereby changes is a copy.
+    ///
+    /// # Errors
+    /// [`Error`]; nothing was then changed.
+    pub fn import(&mut self, source: &mut dyn Source, mark: bool) -> Result<Imported, Error> {
+        self.store.import(source, mark)
+    }
+
+    /// Whether the ledger decides (contract §9.3).
+    ///
+    /// # Errors
+    /// [`Error`] when the ledger cannot be read.
+    pub fn standing(&mut self) -> Result<Standing, Error> {
+        self.store.standing()
+    }
+
+    /// Changes whether the ledger decides, if it stands as `from`; returns how it stands now.
+    ///
+    /// # Errors
+    /// [`Error`] when the ledger cannot be written.
+    pub fn stand(&mut self, from: Standing, to: Standing) -> Result<Standing, Error> {
+        self.store.stand(from, to)
+    }
+
+    /// Looks for everything that breaks an invariant, in the store and in each receipt; tells each finding, with the key
+    /// it is about. Returns how many whole receipts were looked at.
+    ///
+    /// # Errors
+    /// [`Error`] when the ledger cannot be read at all.
+    pub fn verify(&mut self, found: &mut dyn FnMut(Option<&Key>, &str)) -> Result<u64, Error> {
+        let damaged = self.store.damage(&mut |finding| found(None, &finding));
+        told_as_finding(damaged, found)?;
+        let mut receipts = 0;
+        let read = self.store.export(&mut |item| {
+            if let Portable::Receipt {
+                receipt, history, ..
+            } = item
+            {
+                receipts += 1;
+                for finding in verify::findings(&receipt, &history) {
+                    found(Some(&receipt.key), &finding);
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        told_as_finding(read, found)?;
+        Ok(receipts)
+    }
+
     /// What the ledger holds for a key, with its history if that is asked for.
     ///
     /// # Errors
@@ -258,6 +364,20 @@ impl<S: Store> Ledger<S> {
             }) if !entry.matches(fingerprint) => Ok((entry.state(now), entry.attempt())),
             Ok(_) | Err(_) => Err(error),
         }
+    }
+}
+
+/// Damage that ends the reading is a finding, too.
+fn told_as_finding(
+    looked: Result<(), Error>,
+    found: &mut dyn FnMut(Option<&Key>, &str),
+) -> Result<(), Error> {
+    match looked {
+        Err(Error::Corrupt { found: finding, .. }) => {
+            found(None, &finding);
+            Ok(())
+        }
+        looked => looked,
     }
 }
 

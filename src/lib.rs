@@ -44,10 +44,13 @@
 pub mod child;
 pub mod decide;
 pub mod error;
+pub mod export;
 pub mod fingerprint;
 pub mod ledger;
 pub mod receipt;
+pub mod reconcile;
 pub mod store;
+pub mod verify;
 
 pub use error::Error;
 pub use ledger::Ledger;

@@ -21,6 +21,9 @@ use crate::fingerprint::{JsonRefusal, RESULT_BYTES_MAX, compact_json};
 /// Longest reason or evidence, in bytes of UTF-8: a sentence or a stack trace's top, never a payload.
 pub const TEXT_BYTES_MAX: usize = 4 * 1024;
 
+/// Longest result that a store takes, in bytes: a command's output of 1 MiB, escaped as JSON, and what surrounds it.
+pub const STORED_RESULT_BYTES_MAX: usize = 8 * 1024 * 1024;
+
 /// What is known of one intended effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum State {
@@ -136,6 +139,8 @@ pub struct Receipt {
     pub settled_by: Option<SettledBy>,
     /// Whether a refused, late success stands against it: evidence that the effect happened.
     pub late_success: bool,
+    /// Whether such a success came after it was settled as failed, and nobody has answered it with evidence since.
+    pub contested: bool,
     /// The reason or the evidence given for the current state.
     pub reason: Option<Text>,
     /// What the effect returned, as JSON.
@@ -149,11 +154,6 @@ impl Receipt {
             (State::Reserved, Some(lease_expires_at)) if lease_expires_at <= now => State::Unknown,
             (state, _) => state,
         }
-    }
-
-    /// Whether a late success stands against this receipt and nobody has answered it with evidence.
-    pub fn is_contested(&self) -> bool {
-        self.late_success && self.settled_by != Some(SettledBy::Reconciled)
     }
 }
 
@@ -218,6 +218,14 @@ impl ResultJson {
     /// [`JsonRefusal`] says what is wrong, and where, without showing the value.
     pub fn parse(bytes: &[u8]) -> Result<ResultJson, JsonRefusal> {
         compact_json(bytes, RESULT_BYTES_MAX).map(ResultJson)
+    }
+
+    /// Takes one JSON value of at most [`STORED_RESULT_BYTES_MAX`] bytes: what another ledger has kept.
+    ///
+    /// # Errors
+    /// [`JsonRefusal`] says what is wrong, and where, without showing the value.
+    pub fn stored(bytes: &[u8]) -> Result<ResultJson, JsonRefusal> {
+        compact_json(bytes, STORED_RESULT_BYTES_MAX).map(ResultJson)
     }
 
     /// What a command returned: its exit code and what it wrote. What is kept of the output is bounded where it is

@@ -2,8 +2,14 @@
 
 mod apply;
 mod batch;
+mod copies;
+mod documents;
 mod drain;
 mod init;
+mod list;
+mod move_;
+mod prune;
+mod reconcile;
 pub(super) mod record;
 mod renew;
 mod reserve;
@@ -11,6 +17,8 @@ pub(super) mod resolve;
 mod run;
 pub(super) mod settle;
 mod show;
+mod stats;
+mod verify;
 
 use std::time::Duration;
 
@@ -52,6 +60,17 @@ pub(crate) fn answer(
         Asked::Renew(args) => renew::run(args, settings, output),
         Asked::Resolve(args) => resolve::run(args, settings, output),
         Asked::Show(args) => show::run(args, settings, output),
+        Asked::List(args) => list::run(args, settings, output),
+        Asked::Stats(args) => stats::run(args, settings, output),
+        Asked::Prune(args) => prune::run(args, settings, output),
+        Asked::Backup(args) => copies::backup(args, settings, output),
+        Asked::Restore(args) => copies::restore(args, settings, output),
+        Asked::Export(args) => move_::export(args, settings, output),
+        Asked::Import(args) => move_::import(args, settings, output),
+        Asked::Verify(_) => verify::run(settings, output),
+        Asked::Completions(args) => documents::completions(args, output),
+        Asked::Man(args) => documents::man(args, output),
+        Asked::Reconcile(args) => reconcile::run(args, settings, output),
         Asked::Init(args) => init::run(args, settings, output),
     }
 }
@@ -86,8 +105,15 @@ pub(super) fn open_to_decide(
     Ok(Ledger::new(Box::new(store)))
 }
 
-/// Opens the ledger to perform what is on record there.
-fn open_to_drain(settings: &Settings, output: &mut Output) -> Result<OpenLedger, Failure> {
+/// Opens the ledger to say what came of an effect.
+pub(super) fn open_to_settle(settings: &Settings) -> Result<OpenLedger, Failure> {
+    let mut options = options(settings, SETTLE_BUSY_TIMEOUT)?;
+    options.create = false;
+    Ok(Ledger::new(Box::new(SqliteStore::open(options)?)))
+}
+
+/// Opens a ledger that is there to change it.
+fn open_to_change(settings: &Settings, output: &mut Output) -> Result<OpenLedger, Failure> {
     open_to_decide(
         &Settings {
             no_create: true,
@@ -95,13 +121,6 @@ fn open_to_drain(settings: &Settings, output: &mut Output) -> Result<OpenLedger,
         },
         output,
     )
-}
-
-/// Opens the ledger to say what came of an effect.
-pub(super) fn open_to_settle(settings: &Settings) -> Result<OpenLedger, Failure> {
-    let mut options = options(settings, SETTLE_BUSY_TIMEOUT)?;
-    options.create = false;
-    Ok(Ledger::new(Box::new(SqliteStore::open(options)?)))
 }
 
 /// Opens the ledger to look at it.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 0 | an answer; a skip is one |
 //! | 2 | no answer: the effect must not be performed |
-//! | 3 | a conflict: the effect must not be performed |
+//! | 3 | a conflict: the effect must not be performed; from `reconcile`, drift |
 //! | N | a skip, where `--skip-exit N` was given |
 //!
 //! `run` and `drain` end as their command does, and besides:
@@ -58,6 +58,15 @@ impl Exit {
             Exit::ANSWERED
         } else {
             Exit::NOT_PERFORMED
+        }
+    }
+
+    /// The exit of `reconcile`.
+    pub(crate) fn of_reconcile(drift: u64) -> Exit {
+        if drift == 0 {
+            Exit::ANSWERED
+        } else {
+            Exit::CONFLICT
         }
     }
 

@@ -6,6 +6,9 @@ use std::error::Error as StdError;
 use super::exit::Exit;
 use receipt_ledger::Error;
 
+/// The one error that is a conflict: an import that says something else than the ledger.
+pub(crate) const CONTRADICTION: &str = "contradiction";
+
 /// Why there is no answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
@@ -35,7 +38,11 @@ impl Failure {
     }
 
     pub(crate) fn exit(&self) -> Exit {
-        Exit::NO_ANSWER
+        if self.code == CONTRADICTION {
+            Exit::CONFLICT
+        } else {
+            Exit::NO_ANSWER
+        }
     }
 }
 

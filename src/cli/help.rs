@@ -13,8 +13,21 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Say what came of it",
         &["succeed", "fail", "unknown", "renew", "resolve"],
     ),
-    ("Look", &["show"]),
-    ("Operate", &["init"]),
+    ("Look", &["show", "list", "stats", "reconcile"]),
+    (
+        "Operate",
+        &[
+            "init",
+            "prune",
+            "backup",
+            "restore",
+            "export",
+            "import",
+            "verify",
+            "completions",
+            "man",
+        ],
+    ),
 ];
 
 const EXIT_CODES: &str = "Exit codes: 0 an answer (a skip is one), 2 no answer, 3 a conflict; run and drain pass on their command's.
@@ -142,6 +155,92 @@ Example:
 
 Exit codes: 0 shown, 2 no such receipt or no ledger.";
 
+pub(crate) const LIST: &str = "\
+Prints show's line for each receipt; on a terminal, a table. Pruned receipts are left out.
+
+Example:
+  receipt-ledger --db receipts.db list --state unknown --older-than 1h
+
+Exit codes: 0 listed, 2 no ledger.";
+
+pub(crate) const STATS: &str = "\
+Example:
+  receipt-ledger --db receipts.db stats --prometheus /var/lib/node_exporter/receipts.prom
+
+Exit codes: 0 counted, 2 no ledger, or the file could not be written.";
+
+pub(crate) const PRUNE: &str = "\
+Settled receipts only, by the time they were settled, and none whose run still has an unsettled one. What is pruned
+answers as before, for ever; only texts, results, times and history are gone. --forget deletes receipts whole: then
+their keys are performed again.
+
+Example:
+  receipt-ledger --db receipts.db prune --older-than 90d
+
+Exit codes: 0 pruned, 2 not, or not all.";
+
+pub(crate) const BACKUP: &str = "\
+The copy decides nothing until somebody accepts the gap: see 'restore'.
+
+Example:
+  receipt-ledger --db receipts.db backup --to receipts-2026-11-29.db
+
+Exit codes: 0 the copy is there and synced, 2 it is not.";
+
+pub(crate) const RESTORE: &str = "\
+--from puts a copy in the ledger's place while nobody uses it, and keeps the copy. What was decided after the copy was
+taken is not in it: look it up (reconcile) before --accept-gap puts the ledger in use.
+
+Example:
+  receipt-ledger --db receipts.db restore --from receipts-2026-11-29.db
+  receipt-ledger --db receipts.db restore --accept-gap
+
+Exit codes: 0 done, 2 not done.";
+
+pub(crate) const EXPORT: &str = "\
+Example, moving to another ledger:
+  receipt-ledger --db receipts.db export --retire | receipt-ledger --db other.db import -
+
+Exit codes: 0 written whole, 2 not.";
+
+pub(crate) const IMPORT: &str = "\
+All or nothing; again changes nothing. A ledger filled from an export that did not retire its source is a copy, and
+decides nothing until 'restore --accept-gap'.
+
+Example:
+  receipt-ledger --db other.db import receipts.jsonl
+
+Exit codes: 0 taken, 2 not an export or no ledger, 3 it contradicts what the ledger holds; nothing was changed then.";
+
+pub(crate) const VERIFY: &str = "\
+Example:
+  receipt-ledger --db receipts.db verify
+
+Exit codes: 0 all is well, 2 findings (a line each), or no ledger.";
+
+pub(crate) const COMPLETIONS: &str = "\
+Example:
+  receipt-ledger completions bash > /etc/bash_completion.d/receipt-ledger
+
+Exit codes: 0 printed, 2 not.";
+
+pub(crate) const MAN: &str = "\
+Example:
+  receipt-ledger man > receipt-ledger.1
+
+Exit codes: 0 printed, 2 no such command.";
+pub(crate) const RECONCILE: &str = "\
+Prints a line 'drift=CATEGORY key=… …' for each key on which the two do not agree, then
+'agree=… in_flight=… drift_count=… oldest_unreconciled_age_s=… drift_amount_EUR=…'. A row proves something only where
+its status is one of --applied-status; without a status column every row was applied. What the export lacks proves
+something only with --complete, and only for receipts whose whole life lies between --since and --until.
+
+Example:
+  receipt-ledger --db receipts.db reconcile --provider charges.csv --key-column idempotency_key \\
+    --since 2026-11-01T00:00:00Z --until 2026-12-01T00:00:00Z --complete --settle
+
+Exit codes: 0 no drift (is left), 3 drift, 2 no answer.";
+
 pub(crate) const INIT: &str = "\
 Also puts a ledger into a SQLite database of yours. On a ledger it changes nothing.
 
@@ -149,3 +248,23 @@ Example:
   receipt-ledger --db receipts.db init
 
 Exit codes: 0 the ledger is there, 2 it could not be created.";
+
+/// The operator's chapter of the manual page.
+pub(crate) const CHAPTER: &str = "\
+FOR WHO IS ON CALL
+
+Alert on the age of the oldest unknown receipt (stats: oldest_unknown_at) and of the oldest unreconciled one
+(reconcile: oldest_unreconciled_age_s), not on counts: a count of one that stays is worse than a count of ten that
+moves. 'stats --prometheus FILE' writes the first for a textfile collector.
+
+Unknown: nobody knows whether the effect happened. Look it up at the provider by the key. It happened:
+'resolve --as succeeded --evidence TEXT'. It did not: 'resolve --as failed --evidence TEXT', then whoever performs it
+says '--allow-failed-retry'. Never delete the receipt, and never choose another key.
+
+Retention: 'prune --older-than 90d' from cron. What is pruned answers as before, for ever.
+
+Another machine: stop the callers, 'export --retire' here, 'import' there. A plain copy of the file is whole when
+nobody uses it, but two ledgers must never both decide.
+
+After a disaster: 'restore --from COPY', 'reconcile' with the provider's export since the copy was taken, then
+'restore --accept-gap'.";

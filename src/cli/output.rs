@@ -1,6 +1,6 @@
 //! The one place that prints: answers to standard output, everything for people to standard error.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use super::args::Format;
 use super::failure::Failure;
@@ -45,6 +45,37 @@ impl Output {
             })
     }
 
+    /// Whether a person reads the answers, and asked for no format.
+    pub(crate) fn is_for_people(self) -> bool {
+        self.format == Format::Text && io::stdout().is_terminal()
+    }
+
+    /// Whether colours are wanted.
+    pub(crate) fn has_colours(self) -> bool {
+        std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    }
+
+    /// Standard output for many answers, as they come.
+    pub(crate) fn stream(self) -> Stream {
+        Stream {
+            output: self,
+            held: Vec::with_capacity(STREAM_BYTES),
+        }
+    }
+
+    /// Standard output itself.
+    pub(crate) fn pipe(self) -> impl Write {
+        io::stdout().lock()
+    }
+
+    /// Why not everything reached standard output.
+    pub(crate) fn broken(self, error: &io::Error) -> Failure {
+        Failure::new(
+            "output",
+            format!("cannot write the answer to standard output: {error}"),
+        )
+    }
+
     /// Tells an answer to people, because standard output is somebody else's.
     pub(crate) fn line_aside(self, line: &Line) {
         let mut bytes = Vec::new();
@@ -70,6 +101,43 @@ impl Output {
             Format::Text => render::failure_text(failure),
             Format::Json => render::failure_json(failure),
         });
+    }
+}
+
+/// How many bytes of answers are written at once.
+const STREAM_BYTES: usize = 64 * 1024;
+
+/// Many answers on their way to standard output.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    output: Output,
+    held: Vec<u8>,
+}
+
+impl Stream {
+    /// Writes an answer, now or with the next ones.
+    pub(crate) fn line(&mut self, line: &Line) -> Result<(), Failure> {
+        self.output.write(line, &mut self.held);
+        self.write_if_full()
+    }
+
+    /// Writes bytes as they are, now or with the next ones.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.held.extend_from_slice(bytes);
+        self.write_if_full()
+    }
+
+    /// Writes what is left.
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        self.output.raw(&self.held)
+    }
+
+    fn write_if_full(&mut self) -> Result<(), Failure> {
+        if self.held.len() >= STREAM_BYTES {
+            self.output.raw(&self.held)?;
+            self.held.clear();
+        }
+        Ok(())
     }
 }
 

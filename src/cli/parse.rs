@@ -14,7 +14,7 @@ use super::failed_exit::FailedExit;
 use super::failure::Failure;
 use super::output::Output;
 use receipt_ledger::receipt::{
-    Amount, DurationError, Fingerprint, Key, Owner, RunId, Text, duration_ms,
+    Amount, DurationError, Fingerprint, Key, Owner, RunId, Text, Timestamp, duration_ms,
 };
 
 pub(crate) fn key() -> impl TypedValueParser<Value = Key> {
@@ -56,12 +56,35 @@ pub(crate) fn not_empty() -> impl TypedValueParser<Value = OsString> {
     })
 }
 
+/// A text that is never empty.
+pub(crate) fn not_empty_text() -> impl TypedValueParser<Value = String> {
+    text(|given| {
+        if given.is_empty() {
+            Err("is empty")
+        } else {
+            Ok(given.to_owned())
+        }
+    })
+}
+
+/// A moment as RFC 3339 writes it, in UTC or with an offset.
+pub(crate) fn moment() -> impl TypedValueParser<Value = Timestamp> {
+    text(|given| {
+        let why = "is not a moment such as 2026-11-30T00:00:00Z or 2026-11-30T00:00:00+01:00";
+        Timestamp::parse_with_offset(given).ok_or(why)
+    })
+}
+
 pub(crate) fn duration() -> impl TypedValueParser<Value = Duration> {
     text(|given| duration_ms(given).map(from_ms))
 }
 
 pub(crate) fn zero_or_longer() -> impl TypedValueParser<Value = Duration> {
     duration()
+}
+
+pub(crate) fn zero_or_longer_ms() -> impl TypedValueParser<Value = i64> {
+    text(duration_ms)
 }
 
 pub(crate) fn longer_than_zero_ms() -> impl TypedValueParser<Value = i64> {

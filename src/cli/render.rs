@@ -1,5 +1,6 @@
 //! Answers to bytes: `name=value` words that are safe shell assignments, or JSON. Pure.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::failure::Failure;
@@ -15,7 +16,7 @@ pub(crate) struct Line {
 
 #[derive(Debug)]
 struct Fact {
-    name: &'static str,
+    name: Cow<'static, str>,
     value: Value,
     json_only: bool,
 }
@@ -45,9 +46,9 @@ impl<T: ToString> From<Option<T>> for Value {
 
 impl Line {
     /// Adds a fact.
-    pub(crate) fn fact(mut self, name: &'static str, value: Value) -> Line {
+    pub(crate) fn fact(mut self, name: impl Into<Cow<'static, str>>, value: Value) -> Line {
         self.facts.push(Fact {
-            name,
+            name: name.into(),
             value,
             json_only: false,
         });
@@ -57,7 +58,7 @@ impl Line {
     /// Adds a fact that only JSON tells.
     pub(crate) fn in_json(mut self, name: &'static str, value: Value) -> Line {
         self.facts.push(Fact {
-            name,
+            name: name.into(),
             value,
             json_only: true,
         });
@@ -144,7 +145,7 @@ impl Line {
         self.facts.insert(
             0,
             Fact {
-                name,
+                name: name.into(),
                 value,
                 json_only: true,
             },
@@ -192,7 +193,7 @@ pub(crate) fn text(line: &Line, out: &mut Vec<u8>) {
         if !text.is_empty() {
             text.push(' ');
         }
-        text.push_str(fact.name);
+        text.push_str(&fact.name);
         text.push('=');
         match &fact.value {
             Value::Absent => {}
@@ -214,7 +215,7 @@ pub(crate) fn json(line: &Line, out: &mut Vec<u8>) {
         if text.len() > 1 {
             text.push(',');
         }
-        json_string(fact.name, &mut text);
+        json_string(&fact.name, &mut text);
         text.push(':');
         match &fact.value {
             Value::Absent => text.push_str("null"),

@@ -31,9 +31,36 @@ impl Timestamp {
 
     /// Parses an RFC 3339 moment in UTC, to the millisecond.
     pub fn parse(text: &str) -> Option<Timestamp> {
+        // One Z, at the end: the parser underneath takes more than that.
+        if text.find('Z').map(|index| index + 1) != Some(text.len()) {
+            return None;
+        }
         humantime::parse_rfc3339(text)
             .ok()
             .map(Timestamp::from_system)
+    }
+
+    /// Parses an RFC 3339 moment in UTC (`Z`) or with an offset (`+01:00`), to the millisecond.
+    pub fn parse_with_offset(text: &str) -> Option<Timestamp> {
+        let Some((local, [sign, h1, h2, b':', m1, m2])) = text.as_bytes().split_last_chunk() else {
+            return Timestamp::parse(text);
+        };
+        let sign = match sign {
+            b'+' => 1,
+            b'-' => -1,
+            _ => return Timestamp::parse(text),
+        };
+        let number = |tens: &u8, ones: &u8| {
+            let both =
+                [*tens, *ones].map(|digit| digit.is_ascii_digit().then(|| i64::from(digit - b'0')));
+            Some(both[0]? * 10 + both[1]?)
+        };
+        let (hours, minutes) = (number(h1, h2)?, number(m1, m2)?);
+        if hours > 23 || minutes > 59 {
+            return None;
+        }
+        let local = Timestamp::parse(&format!("{}Z", std::str::from_utf8(local).ok()?))?;
+        Timestamp::from_ms(local.0 - sign * (hours * 60 + minutes) * 60_000)
     }
 
     /// Milliseconds since 1970.
@@ -163,6 +190,35 @@ mod tests {
         );
         assert_eq!(Timestamp::from_ms(LAST_MS + 1), None);
         assert_eq!(Timestamp::from_ms(-1), None);
+    }
+
+    #[test]
+    fn a_moment_may_have_an_offset() {
+        let utc = Timestamp::parse("2026-11-30T00:53:20.123Z");
+        assert!(utc.is_some());
+        for same in [
+            "2026-11-30T00:53:20.123Z",
+            "2026-11-30T00:53:20.123+00:00",
+            "2026-11-30T00:53:20.123-00:00",
+            "2026-11-30T02:23:20.123+01:30",
+            "2026-11-29T23:53:20.123-01:00",
+        ] {
+            assert_eq!(Timestamp::parse_with_offset(same), utc, "{same}");
+        }
+        for wrong in [
+            "",
+            "+01:00",
+            "2026-11-30",
+            "2026-11-30T00:53:20",
+            "2026-11-30T00:53:20Z+01:00",
+            "2026-11-30T00:53:20+0100",
+            "2026-11-30T00:53:20+24:00",
+            "2026-11-30T00:53:20+01:60",
+            "2026-11-30T00:53:20+aa:00",
+            "1970-01-01T00:00:00+01:00",
+        ] {
+            assert_eq!(Timestamp::parse_with_offset(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

@@ -1,17 +1,16 @@
 //! `drain`: an outbox worker. Performs what is on record and was never performed, one receipt at a time.
 
-use std::io::{self, IsTerminal};
-
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 
 use super::super::args::{DrainArgs, Terms};
 use super::super::exit::Exit;
 use super::super::failure::Failure;
 use super::super::output::Output;
 use super::super::perform::{self, Performance, Performed};
+use super::super::progress;
 use super::super::render::{Line, Value};
 use super::super::settings::Settings;
-use super::{OpenLedger, facts, open_to_drain, run};
+use super::{OpenLedger, facts, open_to_change, run};
 use receipt_ledger::child::{Input, LookUpError, Supervisor, look_up};
 use receipt_ledger::decide::{Facts, Reserve};
 use receipt_ledger::receipt::State;
@@ -27,7 +26,7 @@ pub(crate) fn run(
     if let Some(Err(error)) = program {
         return Err(cannot_start(&error));
     }
-    let mut ledger = open_to_drain(settings, output)?;
+    let mut ledger = open_to_change(settings, output)?;
     let mut drain = Drain::new(&args, settings, *output);
     let ended = drain.all(&mut ledger, &mut supervisor);
     drain.progress.finish_and_clear();
@@ -96,7 +95,7 @@ impl<'a> Drain<'a> {
             output,
             facts,
             counts,
-            progress: progress(),
+            progress: progress::counting("performed"),
         }
     }
 
@@ -185,20 +184,5 @@ fn request(intent: PendingIntent, terms: &Terms, facts: Facts) -> Reserve {
         lease_ms: Some(terms.lease.unwrap_or(run::LEASE_MS)),
         facts,
         ..Reserve::new(intent.key, intent.fingerprint)
-    }
-}
-
-/// A count that moves, where somebody watches.
-fn progress() -> ProgressBar {
-    let target = if io::stderr().is_terminal() {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
-    let style = ProgressStyle::with_template("{spinner} {pos} performed in {elapsed}");
-    let bar = ProgressBar::with_draw_target(None, target);
-    match style {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
     }
 }

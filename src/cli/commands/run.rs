@@ -21,15 +21,12 @@ pub(crate) fn run(
     settings: &Settings,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let mut supervisor = supervisor()?;
     let wait = args.decide.wait;
     let mut request = reserve::request(args.decide)?;
     request.lease_ms.get_or_insert(LEASE_MS);
     let mut ledger = open_to_decide(settings, output)?;
-    if let Some(signal) = supervisor.pending() {
-        ledger.close()?;
-        return Ok(Exit::of_signal(signal));
-    }
+    // Up to here a signal ends this process at once, as any other: a payload or a lock may be long in coming.
+    let mut supervisor = supervisor()?;
     let answer = match wait {
         None => ledger.reserve(&request)?,
         Some(wait) => ledger.reserve_waiting(&request, wait, &mut |pause| match supervisor
