@@ -134,11 +134,18 @@ fn first_receipt(key: &Key, fingerprint: &Fingerprint, facts: &Facts, now: Times
         settled_at: None,
         settled_by: None,
         late_success: false,
+        contested: false,
         reason: None,
         result: None,
     };
     facts.put_on(&mut receipt);
     receipt
+}
+
+/// The moment to which a change is dated. A clock that was set back dates none before the receipt's last one: otherwise
+/// its first attempt would look younger than it is.
+fn dated(receipt: &Receipt, now: Timestamp) -> Timestamp {
+    now.max(receipt.updated_at)
 }
 
 /// The row that tells of a caller with another fingerprint; a pruned receipt has no history to append it to.

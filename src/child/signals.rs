@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::SigSet;
 use rustix::event::{PollFd, PollFlags};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::backend::SignalDelivery;
@@ -49,7 +50,8 @@ impl Signals {
         }
         let (read, write) = UnixStream::pair()?;
         let delivery = SignalDelivery::with_pipe(read, write, WithOrigin::default(), wanted)?;
-        disposition::unblock_all()?;
+        // A command gets the mask of the thread that starts it, as it is.
+        SigSet::empty().thread_set_mask()?;
         Ok(Signals {
             delivery,
             received: VecDeque::new(),

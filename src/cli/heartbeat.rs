@@ -1,8 +1,9 @@
 //! Renews the lease while a command runs, in a thread and over a connection of its own: a ledger that is slow to answer
 //! must not keep signals from the command.
 
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use super::commands::{OpenLedger, open_to_settle};
 use super::failure::Failure;
@@ -35,7 +36,10 @@ impl Heartbeat {
         let beat_on = move || {
             let mut ledger = None;
             let mut told = false;
-            while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+            let mut began = Instant::now();
+            // From beginning to beginning: a beat that failed because it waited for a lock is followed by the next.
+            while wait(every.saturating_sub(began.elapsed()), &stopped) {
+                began = Instant::now();
                 match beat(&mut ledger, &renew, &settings) {
                     Ok(SettleAnswer::Settled { .. }) => told = false,
                     Ok(SettleAnswer::Refused(_)) => break,
@@ -74,6 +78,11 @@ impl Heartbeat {
         // A beat that panicked has renewed nothing more; the outcome is on record by now.
         let _ = self.thread.join();
     }
+}
+
+/// Whether so much time has gone by and nobody has said stop.
+fn wait(time: Duration, stopped: &Receiver<()>) -> bool {
+    stopped.recv_timeout(time) == Err(RecvTimeoutError::Timeout)
 }
 
 fn beat(

@@ -53,15 +53,21 @@ pub(crate) fn told(refusal: &Refusal, verb: Verb, key: &Key) -> Failure {
             let pruned = if *pruned { ", pruned" } else { "" };
             let message =
                 format!("{key} is {state} (attempt {attempt}{pruned}), which {} does not lead from", verb.as_str());
-            Failure::new("invalid-transition", message).hint(hint(*state, verb, *other_result, key))
+            Failure::new("invalid-transition", message).hint(hint(*state, *attempt, verb, *other_result, key))
         }
     }
 }
 
 /// The command that would be right.
-fn hint(state: State, verb: Verb, other_result: bool, key: &Key) -> String {
+fn hint(state: State, attempt: u32, verb: Verb, other_result: bool, key: &Key) -> String {
     let mut quoted = String::new();
     quote(key.as_str(), &mut quoted);
+    // What frees a key must say which attempt it speaks for, once there were two.
+    let speaks_for = if attempt > 1 {
+        format!(" --attempt {attempt}")
+    } else {
+        String::new()
+    };
     match (state, verb) {
         (State::Recorded, _) => {
             format!("nobody was told to perform it yet: ask with 'reserve --key {quoted}' first")
@@ -73,12 +79,12 @@ fn hint(state: State, verb: Verb, other_result: bool, key: &Key) -> String {
         }
         (State::Unknown, Verb::Renew) => {
             format!(
-                "it was declared unknown: find out, then 'resolve --key {quoted} --as succeeded|failed --evidence TEXT'"
+                "it was declared unknown: find out, then 'resolve --key {quoted}{speaks_for} --as succeeded|failed --evidence TEXT'"
             )
         }
         (State::Unknown, _) => {
             format!(
-                "find out what happened, then 'resolve --key {quoted} --as failed --evidence TEXT'"
+                "find out what happened, then 'resolve --key {quoted}{speaks_for} --as failed --evidence TEXT'"
             )
         }
         (State::Succeeded, Verb::Succeed | Verb::ResolveSucceeded) if other_result => {

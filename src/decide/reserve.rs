@@ -1,6 +1,6 @@
 //! `reserve`: may the caller perform this now?
 
-use super::{Change, Facts, conflict, first_receipt};
+use super::{Change, Facts, conflict, dated, first_receipt};
 use crate::receipt::{
     Entry, Event, EventKind, Fingerprint, Key, Pruned, Receipt, State, Timestamp,
 };
@@ -139,7 +139,7 @@ fn reserve_whole(
         State::Reserved => Decision::SkipInFlight,
         State::Succeeded => Decision::SkipSucceeded,
         State::Failed => {
-            let retry = request.allow_failed_retry && !receipt.is_contested();
+            let retry = request.allow_failed_retry && !receipt.contested;
             if retry && may_begin_another {
                 Decision::Retry
             } else {
@@ -215,10 +215,11 @@ fn begin(
     receipt.stored_state = State::Reserved;
     receipt.attempt += 1;
     receipt.attempt_started_at = Some(now);
-    receipt.updated_at = now;
+    receipt.updated_at = dated(&receipt, now);
     receipt.lease_expires_at = request.lease_ms.map(|lease_ms| now.plus_ms(lease_ms));
     receipt.settled_at = None;
     receipt.settled_by = None;
+    receipt.contested = false;
     receipt.reason = None;
     request.facts.put_on(&mut receipt);
     let answer = ReserveAnswer {

@@ -1,5 +1,6 @@
 //! What must survive: races, kills, power loss, full disks, other users and their files. Real processes, real files.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
+#![cfg_attr(not(target_os = "linux"), allow(dead_code, unused_imports))]
 
 #[path = "../support/mod.rs"]
 mod support;

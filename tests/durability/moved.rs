@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use receipt_ledger::decide::{Decision, Reserve};
+use receipt_ledger::decide::{self, Decision, Reserve};
 use receipt_ledger::receipt::{Fingerprint, Key};
+use receipt_ledger::store::Store;
 use receipt_ledger::store::sqlite::{OpenOptions, SqliteStore};
 use receipt_ledger::{Error, Ledger};
 
@@ -80,6 +81,21 @@ fn no_answer_comes_from_a_file_that_no_longer_has_the_ledgers_name() {
                 "{what}: show {key}: {told:?}"
             );
         }
+    }
+}
+
+#[test]
+fn a_file_that_goes_away_while_it_is_being_decided_in_gives_no_answer() {
+    for (what, go) in ALL {
+        let scratch = Scratch::new();
+        let path = scratch.path("receipts.db");
+        let mut store = SqliteStore::open(OpenOptions::new(&path)).unwrap();
+        let request = request("a");
+        let told = store.update(&request.key, &mut |existing, now| {
+            go(&scratch);
+            decide::reserve(existing, &request, now).1
+        });
+        assert!(matches!(told, Err(Error::Moved { .. })), "{what}: {told:?}");
     }
 }
 

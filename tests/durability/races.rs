@@ -1,9 +1,13 @@
 //! Many processes at the same instant (contract 4.1, 10.1, 10.2).
 
+use std::fs;
 use std::process::Command;
-use std::sync::mpsc;
+use std::sync::{Barrier, mpsc};
 use std::thread;
+use std::time::{Duration, Instant};
 
+use receipt_ledger::Error;
+use receipt_ledger::store::sqlite::{OpenOptions, SqliteStore};
 use rusqlite::TransactionBehavior;
 
 use super::procs::{alone, count, integrity, names, plain, scale, together};
@@ -152,13 +156,18 @@ fn a_ledger_without_a_log_is_switched_to_one_while_somebody_else_is_writing() {
                 )
             });
             go_on.recv().unwrap();
-            // The callers meet the lock for as long as some of them need to get ready.
-            for _ in 0..2 {
-                assert!(!callers.is_finished());
+            // The callers meet the lock while these wait for it as long as they were told, which SQLite itself would not.
+            for _ in 0..3 {
+                let began = Instant::now();
                 let said =
-                    ledger.run("--busy-timeout 100ms reserve --key order:1 --fingerprint v1");
+                    ledger.run("--busy-timeout 150ms reserve --key order:1 --fingerprint v1");
                 assert!(said.stderr.starts_with("error[busy]: "), "{said:?}");
+                assert!(
+                    began.elapsed() >= Duration::from_millis(150),
+                    "it did not wait"
+                );
             }
+            assert!(!callers.is_finished());
             held.commit().unwrap();
             drop(writer);
             callers.join().unwrap()
@@ -169,5 +178,48 @@ fn a_ledger_without_a_log_is_switched_to_one_while_somebody_else_is_writing() {
             .query_row("PRAGMA journal_mode", [], |row| row.get(0))
             .unwrap();
         assert_eq!(mode, "wal");
+    }
+}
+
+/// Between the look for the file and the look for a log without one, a rival may create the ledger and decide in it.
+#[test]
+fn a_ledger_that_is_created_and_used_while_somebody_looks_is_no_leftover() {
+    let made = Scratch::with_ledger();
+    let open = plain(&made.path("receipts.db"));
+    open.query_row(
+        "SELECT count(*) FROM receipt_ledger_receipt",
+        [],
+        |_| Ok(()),
+    )
+    .unwrap();
+    made.run("reserve --key order:1 --fingerprint v1");
+    for _ in 0..150 * scale() {
+        let ledger = Scratch::new();
+        for ending in ["", "-wal"] {
+            let (from, to) = (format!("receipts.db{ending}"), format!("new{ending}"));
+            fs::copy(made.path(&from), ledger.path(&to)).unwrap();
+        }
+        let names = ["", "-wal"].map(|ending| {
+            let (from, to) = (format!("new{ending}"), format!("receipts.db{ending}"));
+            (ledger.path(&from), ledger.path(&to))
+        });
+        let path = ledger.path("receipts.db");
+        let looking = Barrier::new(2);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                looking.wait();
+                for (from, to) in &names {
+                    fs::rename(from, to).unwrap();
+                }
+            });
+            looking.wait();
+            loop {
+                match SqliteStore::open_to_read(OpenOptions::new(&path)) {
+                    Err(Error::NoLedger { .. }) => {}
+                    Err(error @ Error::RefusedFile { .. }) => panic!("{error}"),
+                    Ok(_) | Err(_) => break,
+                }
+            }
+        });
     }
 }

@@ -188,6 +188,31 @@ fn another_applications_database_is_refused_until_init_is_told_to_use_it() {
 }
 
 #[test]
+fn another_applications_database_is_looked_into_whatever_it_is_called() {
+    for name in [
+        "a b.db",
+        "a?mode=memory",
+        "a#b",
+        "a%41",
+        "file:x",
+        "a&immutable=0",
+        "é",
+        "a\nb",
+    ] {
+        let foreign = foreign("wal", false);
+        let path = foreign.path(name);
+        fs::rename(foreign.path("receipts.db"), &path).unwrap();
+        let before = listing(&foreign.path(""));
+        let mut call = super::support::binary();
+        call.arg("--db").arg(&path).args(CALLS[0].split(' '));
+        let told = said(&call.output().unwrap());
+        let refused = told.stderr.starts_with("error[not-a-ledger]: ");
+        assert!(told.code == 2 && refused, "{name:?}: {told:?}");
+        assert_eq!(listing(&foreign.path("")), before, "{name:?}");
+    }
+}
+
+#[test]
 fn a_ledger_of_a_newer_schema_is_refused() {
     const NEWER: &str = "UPDATE receipt_ledger_meta SET value = '99' WHERE name = 'schema_version'";
     let ledger = Scratch::with_ledger();

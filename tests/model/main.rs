@@ -19,7 +19,7 @@ use receipt_ledger::store::sqlite::{OpenOptions, SqliteStore};
 use crate::hand::Hand;
 
 /// Sequences of one run, and the calls in each: short ones meet more beginnings, long ones more history.
-const SEQUENCES: u64 = 5_000;
+const SEQUENCES: u64 = 4_000;
 const SHORT: usize = 16;
 const LONG: usize = 200;
 

@@ -96,7 +96,19 @@ pub(crate) fn draw(rng: &mut Rng, keys: usize) -> Step {
             content: content(rng),
             allow_failed_retry: rng.u32(..3) > 0,
             within: maybe(rng, 3, |rng| {
-                pick(rng, &[1, SECOND, HOUR, 24 * HOUR, TEN_YEARS * 2])
+                pick(
+                    rng,
+                    &[
+                        1,
+                        SECOND,
+                        HOUR / 2,
+                        HOUR,
+                        2 * HOUR,
+                        3 * HOUR,
+                        24 * HOUR,
+                        TEN_YEARS * 2,
+                    ],
+                )
             }),
             max_attempts: maybe(rng, 5, |rng| rng.u32(1..5)),
             lease: maybe(rng, 2, |rng| pick(rng, &[1, 30 * SECOND, 2 * HOUR])),

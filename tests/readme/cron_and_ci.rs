@@ -4,7 +4,7 @@ use crate::block::{Block, named};
 use crate::shop::{Said, Shop, said};
 
 /// Runs the crontab's one job as cron does: `sh -c`, nothing in the environment but what the crontab sets.
-fn cron(shop: &Shop, block: &Block) -> Said {
+pub(crate) fn cron(shop: &Shop, block: &Block) -> Said {
     let mut job = shop.command("sh");
     let path_of_test = std::env::var("PATH").unwrap();
     job.env_clear();
@@ -26,8 +26,9 @@ fn cron(shop: &Shop, block: &Block) -> Said {
             _ => {
                 let fields: Vec<&str> = line.split_whitespace().collect();
                 assert!(fields.len() > 5, "not a crontab line: {line}");
-                assert!(!line.contains('%'), "cron ends a command at a %");
-                commands.push(fields[5..].join(" "));
+                let command = fields[5..].join(" ").replace("\\%", "\0");
+                assert!(!command.contains('%'), "cron ends a command at a bare %");
+                commands.push(command.replace('\0', "%"));
             }
         }
     }
@@ -68,7 +69,7 @@ pub(crate) fn a_crontab_performs_only_with_the_ledger_that_was_created_by_hand(b
 }
 
 /// Runs the step as a runner does: `bash -e` on its text, with its environment.
-fn job(shop: &Shop, block: &Block, commit: &str) -> Said {
+pub(crate) fn job(shop: &Shop, block: &Block, commit: &str) -> Said {
     let (head, script) = block.text.split_once("  run: |\n").unwrap();
     let script: String = script
         .lines()

@@ -2,13 +2,15 @@
 //!
 //! A `console` block needs no name: it is typed into a shell, and what it shows is compared with what comes back.
 //! Any other block has a name behind its language, and a test of that name here. Only a `text` block is not run.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod block;
 mod cron_and_ci;
 mod from_rust;
 mod project;
+mod provider;
 mod reconcile;
+mod run;
 mod session;
 mod shell;
 mod shop;
@@ -30,6 +32,10 @@ macro_rules! examples {
 
 examples! {
     set_up: project::the_set_up_commands_work_and_the_second_is_the_one_that_ci_runs;
+    daily_report: run::a_report_is_sent_once_a_day_and_cron_is_told_nothing_but_what_matters;
+    deploy_once: run::a_job_that_is_run_again_deploys_once_and_ends_as_the_first_did;
+    create_order_once: run::the_order_is_the_same_one_every_time;
+    charge_by_curl: provider::a_charge_is_sent_once_and_again_only_if_nothing_was_sent;
     charge_orders: shell::an_order_is_charged_once;
     cron: cron_and_ci::a_crontab_performs_only_with_the_ledger_that_was_created_by_hand;
     deploy: cron_and_ci::a_job_that_is_run_again_does_not_deploy_twice;

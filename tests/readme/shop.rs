@@ -27,7 +27,18 @@ impl Shop {
         };
         fs::create_dir(shop.path("bin")).unwrap();
         std::os::unix::fs::symlink(real_binary(), shop.path("bin/receipt-ledger")).unwrap();
-        shop.program("send-report", "echo report sent");
+        shop.program(
+            "send-report",
+            "code=$(cat \"$shop/exit-of-send-report\" 2>/dev/null || echo 0)
+             [ \"$code\" != 0 ] || echo report sent
+             exit \"$code\"",
+        );
+        // The first one's answer is lost on its way.
+        shop.program(
+            "pay-out",
+            "[ -e \"$shop/paid-out\" ] || { : >\"$shop/paid-out\"; exit 28; }",
+        );
+        shop.program("create-order", "echo \"ord_$$\"");
         shop.program(
             "deploy",
             "exit \"$(cat \"$shop/exit-of-deploy\" 2>/dev/null || echo 0)\"",

@@ -195,6 +195,7 @@ fn a_refusal_a_skip_and_a_conflict_change_no_state_and_no_attempt() {
             (Some(Entry::Whole(before)), Some(Entry::Whole(after))) => {
                 let mut unmarked = after.clone();
                 unmarked.late_success = before.late_success;
+                unmarked.contested = before.contested;
                 assert_eq!(unmarked, *before, "{case}");
                 assert!(
                     after.late_success,
@@ -266,5 +267,16 @@ fn no_answer_frees_a_key_but_those_that_name_what_they_speak_for() {
                 assert!(case.contains("allow_failed_retry: true"), "{case}");
             }
         }
+    });
+}
+
+#[test]
+fn a_clock_that_was_set_back_dates_no_change_before_the_last_one() {
+    everything(|case, before, _, change| {
+        let (Some(Entry::Whole(before)), Some(Entry::Whole(after))) = (before, &change.entry)
+        else {
+            return;
+        };
+        assert!(after.updated_at >= before.updated_at, "{case}");
     });
 }

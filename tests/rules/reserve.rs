@@ -180,6 +180,27 @@ fn a_clock_that_was_set_back_never_makes_the_first_attempt_look_younger() {
 }
 
 #[test]
+fn a_change_while_the_clock_is_set_back_does_not_make_the_first_attempt_look_younger() {
+    use receipt_ledger::decide::{Renew, renew};
+    let Some(Entry::Whole(mut receipt)) = before("reserved, lease run out", 1) else {
+        unreachable!()
+    };
+    receipt.first_reserved_at = Some(at(NOW - 50 * HOUR));
+    let set_back = at(NOW - 49 * HOUR);
+    let call = Renew {
+        key: key(),
+        attempt: 1,
+        owner: None,
+        lease_ms: 1,
+    };
+    let (_, change) = renew(Some(&Entry::Whole(receipt)), &call, set_back);
+    let mut request = request("plain", SAME, 1);
+    request.retry_unknown_within_ms = Some(24 * HOUR);
+    let (answer, _) = reserve(change.entry.as_ref(), &request, set_back.plus_ms(1));
+    assert_eq!(answer.decision, Decision::SkipUnknown);
+}
+
+#[test]
 fn a_lease_has_run_out_exactly_at_its_moment() {
     for (expires, decision) in [
         (NOW + 1, "SKIP_IN_FLIGHT"),

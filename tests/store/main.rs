@@ -5,5 +5,6 @@
 mod hand;
 
 mod conformance;
+mod grouping;
 mod racing;
 mod sqlite;

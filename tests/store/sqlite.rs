@@ -15,6 +15,7 @@ use receipt_ledger::{Error, Ledger};
 use rusqlite::Connection;
 
 use crate::conformance::{self, key};
+use crate::grouping;
 use crate::hand::Hand;
 use crate::racing;
 
@@ -47,6 +48,14 @@ impl Place {
 #[test]
 fn a_sqlite_file_keeps_every_promise_of_a_store() {
     conformance::all(&|| {
+        let place = Place::new();
+        Box::new(move || place.open())
+    });
+}
+
+#[test]
+fn a_sqlite_file_keeps_groups_payloads_and_the_order_of_what_waits() {
+    grouping::all(&|| {
         let place = Place::new();
         Box::new(move || place.open())
     });

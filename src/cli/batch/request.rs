@@ -95,7 +95,7 @@ fn request(mut members: Members<'_>) -> Result<Request, Failure> {
         "resolve" => Request::Resolve(resolve(key, &mut members)?),
         "show" => {
             let history = members.optional("history", flag)?.unwrap_or(false);
-            Request::Show(key, if history { true } else { false })
+            Request::Show(key, history)
         }
         _ => {
             return Err(bad(

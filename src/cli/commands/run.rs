@@ -21,15 +21,12 @@ pub(crate) fn run(
     settings: &Settings,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let mut supervisor = supervisor()?;
     let wait = args.decide.wait;
     let mut request = reserve::request(args.decide)?;
     request.lease_ms.get_or_insert(LEASE_MS);
     let mut ledger = open_to_decide(settings, output)?;
-    if let Some(signal) = supervisor.pending() {
-        ledger.close()?;
-        return Ok(Exit::of_signal(signal));
-    }
+    // Up to here a signal ends this process at once, as any other: a payload or a lock may be long in coming.
+    let mut supervisor = supervisor()?;
     let answer = match wait {
         None => ledger.reserve(&request)?,
         Some(wait) => ledger.reserve_waiting(&request, wait, &mut |pause| match supervisor
@@ -56,7 +53,7 @@ pub(crate) fn run(
         if decision == Decision::SkipSucceeded && args.perform.capture {
             replay(&request, &mut ledger, output)?;
         }
-        ledger.close()?;
+        close_after(ledger, *output);
         return Ok(exit);
     }
     let performance = Performance {
@@ -75,10 +72,11 @@ pub(super) fn supervisor() -> Result<Supervisor, Failure> {
     Supervisor::install().map_err(|error| Failure::io("cannot take over signals", &error))
 }
 
-/// The outcome is on record; that the log could not be folded back changes nothing of it, but somebody should know.
+/// What was decided and recorded stands; that the log could not be folded back changes nothing of it, but somebody
+/// should know.
 pub(super) fn close_after(ledger: OpenLedger, output: Output) {
     if let Err(error) = ledger.close() {
-        output.note(&format!("the outcome is on record, but: {error}"));
+        output.note(&format!("what is on record stands, but: {error}"));
     }
 }
 

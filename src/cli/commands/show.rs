@@ -16,8 +16,7 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     let mut ledger = open_to_read(settings)?;
-    let with_history = if args.history { true } else { false };
-    let reading = ledger.show(&args.key, with_history)?;
+    let reading = ledger.show(&args.key, args.history)?;
     let Some(line) = Line::entry(&args.key, &reading) else {
         return Err(refusal::told(&Refusal::NotFound, Verb::Succeed, &args.key));
     };

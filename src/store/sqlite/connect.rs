@@ -18,6 +18,14 @@ pub(super) const STILL_TRIES_MAX: u32 = 20;
 /// lock for a few hundred microseconds; drawn at random, so that callers that arrived together do not stay in step.
 const PAUSE_US: std::ops::Range<u64> = 300..3_000;
 
+/// FULL: every commit is synced before it returns. The limit cuts the log once it was folded back.
+#[cfg(not(target_vendor = "apple"))]
+const PROMISES: &str = "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 0;";
+/// The same, and a sync that reaches the platter: F_FULLFSYNC, which no other platform has.
+#[cfg(target_vendor = "apple")]
+const PROMISES: &str = "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 0; \
+                        PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;";
+
 /// Opens for deciding. Nothing in the file is changed yet, not even by closing again.
 pub(super) fn to_write(place: &Place, busy_timeout: Duration) -> Result<Connection, Trouble> {
     Ok(connect(
@@ -113,12 +121,9 @@ pub(super) fn whole_at_rest(connection: &Connection) -> Result<(), Trouble> {
     // log's name stays, which spares every call two changes of the folder.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     connection.file_control(Some(MAIN_DB), FileControl::PersistWal(&mut 1))?;
-    // FULL: every commit is synced before it returns. The two fullfsyncs are F_FULLFSYNC on macOS and nothing elsewhere.
-    // The limit cuts the log. What is in the schema of somebody else's database is not trusted with functions.
-    connection.execute_batch(
-        "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; \
-         PRAGMA journal_size_limit = 0; PRAGMA trusted_schema = OFF;",
-    )?;
+    // What is in the schema of somebody else's database is not trusted with functions.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.execute_batch(PROMISES)?;
     Ok(())
 }
 

@@ -109,9 +109,10 @@ fn target(to: &Path) -> Result<std::path::PathBuf, Error> {
 }
 
 fn damaged_is_fine(error: Error) -> Result<(), Error> {
-    match error {
-        Error::Corrupt { .. } | Error::Io { .. } => Ok(()),
-        error => Err(error),
+    if matches!(error, Error::Corrupt { .. } | Error::Io { .. }) {
+        Ok(())
+    } else {
+        Err(error)
     }
 }
 
@@ -154,11 +155,8 @@ fn copy(from: &Connection, to: &Path) -> Result<(), Trouble> {
     // Nobody knows the draft yet, and it is synced whole at the end.
     draft.execute_batch("PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF;")?;
     let backup = Backup::new(from, &mut draft)?;
-    loop {
-        match backup.step(-1)? {
-            StepResult::Done => break,
-            _ => std::thread::sleep(Duration::from_millis(1)),
-        }
+    while backup.step(-1)? != StepResult::Done {
+        std::thread::sleep(Duration::from_millis(1));
     }
     drop(backup);
     draft.pragma_update(None, "journal_mode", "memory")?;

@@ -105,19 +105,24 @@ pub(super) fn look(given: &Path) -> Result<Place, Error> {
 
 /// The path with all links resolved, or nothing if no file is there.
 fn resolved(absolute: &Path) -> Result<Option<PathBuf>, Error> {
-    match fs::canonicalize(absolute) {
-        Ok(path) => Ok(Some(path)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            match fs::symlink_metadata(absolute) {
-                Ok(_) => Err(Error::RefusedFile {
+    loop {
+        match fs::canonicalize(absolute) {
+            Ok(path) => return Ok(Some(path)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(io_error("find", absolute, source)),
+        }
+        match fs::symlink_metadata(absolute) {
+            Err(_) => return Ok(None),
+            Ok(facts) if facts.is_symlink() => {
+                return Err(Error::RefusedFile {
                     ledger: shown(absolute),
                     found: "it is a symbolic link to a file that does not exist",
                     hint: "create the ledger under its real name, or mend the link",
-                }),
-                Err(_) => Ok(None),
+                });
             }
+            // Somebody created it since we looked.
+            Ok(_) => {}
         }
-        Err(source) => Err(io_error("find", absolute, source)),
     }
 }
 
