@@ -30,8 +30,8 @@ use super::settings::Settings;
 use receipt_ledger::Ledger;
 use receipt_ledger::decide::Facts;
 use receipt_ledger::receipt::Amount;
-use receipt_ledger::store::Store;
 use receipt_ledger::store::sqlite::{OpenOptions, SqliteStore};
+use receipt_ledger::store::{Imported, Source, Store};
 
 /// How long a call waits for locks unless it is told otherwise.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -62,6 +62,7 @@ pub(crate) fn answer(
         Asked::Show(args) => show::run(args, settings, output),
         Asked::List(args) => list::run(args, settings, output),
         Asked::Stats(args) => stats::run(args, settings, output),
+        Asked::Reconcile(args) => reconcile::run(args, settings, output),
         Asked::Prune(args) => prune::run(args, settings, output),
         Asked::Backup(args) => copies::backup(args, settings, output),
         Asked::Restore(args) => copies::restore(args, settings, output),
@@ -70,7 +71,6 @@ pub(crate) fn answer(
         Asked::Verify(_) => verify::run(settings, output),
         Asked::Completions(args) => documents::completions(args, output),
         Asked::Man(args) => documents::man(args, output),
-        Asked::Reconcile(args) => reconcile::run(args, settings, output),
         Asked::Init(args) => init::run(args, settings, output),
     }
 }
@@ -98,11 +98,31 @@ pub(super) fn open_to_decide(
 ) -> Result<OpenLedger, Failure> {
     let mut options = options(settings, BUSY_TIMEOUT)?;
     options.create = !settings.no_create;
-    let store = SqliteStore::open(options)?;
-    if store.created() {
-        output.note(&format!("created ledger {}", store.name().display()));
+    let mut ledger: OpenLedger = Ledger::new(Box::new(SqliteStore::open(options)?));
+    tell_creation(&mut ledger, output);
+    Ok(ledger)
+}
+
+/// A ledger that came into being is told once.
+fn tell_creation(ledger: &mut OpenLedger, output: &mut Output) {
+    if ledger.store().created() {
+        output.note(&format!(
+            "created ledger {}",
+            ledger.store().name().display()
+        ));
     }
-    Ok(Ledger::new(Box::new(store)))
+}
+
+/// Takes an export into the ledger; it is created if it is not there, unless that was forbidden.
+fn import_into(
+    settings: &Settings,
+    source: &mut dyn Source,
+    mark: bool,
+) -> Result<(Imported, OpenLedger), Failure> {
+    let mut options = options(settings, BUSY_TIMEOUT)?;
+    options.create = !settings.no_create;
+    let (imported, store) = SqliteStore::import_into(options, source, mark)?;
+    Ok((imported, Ledger::new(Box::new(store))))
 }
 
 /// Opens the ledger to say what came of an effect.
