@@ -10,7 +10,7 @@ use super::scan::whole;
 use super::session::{Session, bytea, token};
 use super::wire::Statement;
 use crate::error::Error;
-use crate::receipt::{FingerprintDigest, Pruned as Digests, Receipt, State};
+use crate::receipt::{FingerprintDigest, Pruned as Digests, Receipt};
 use crate::store::{Prune, Pruned};
 
 /// Receipts pruned in one transaction: others wait for their locks for some milliseconds.
@@ -43,7 +43,7 @@ UPDATE receipt_ledger.receipt SET token = $1::uuid, fingerprint_digest = given.f
        outcome = given.outcome, key = NULL, fingerprint = NULL, state = NULL, owner = NULL, run = NULL, \
        amount = NULL, currency = NULL, created_at_ms = NULL, updated_at_ms = NULL, \
        first_reserved_at_ms = NULL, attempt_started_at_ms = NULL, lease_expires_at_ms = NULL, \
-       settled_at_ms = NULL, settled_by = NULL, late_success = NULL, reason = NULL, result = NULL \
+       settled_at_ms = NULL, settled_by = NULL, late_success = NULL, contested = NULL, reason = NULL, result = NULL \
 FROM unnest($2::bigint[], $3::bytea[], $4::smallint[]) AS given (id, fingerprint_digest, outcome) \
 WHERE receipt.id = given.id";
 
@@ -204,7 +204,7 @@ fn digests(receipt: &Receipt) -> Digests {
         fingerprint: FingerprintDigest::of(&receipt.fingerprint),
         state: receipt.stored_state,
         attempt: receipt.attempt,
-        contested: receipt.stored_state == State::Failed && receipt.is_contested(),
+        contested: receipt.contested,
     }
 }
 
