@@ -3,6 +3,9 @@
 #![cfg(feature = "postgres")]
 #![allow(clippy::print_stderr, clippy::unwrap_used)]
 
+#[path = "../readme/block.rs"]
+mod block;
+
 #[path = "../model/asking.rs"]
 mod asking;
 #[path = "../store/conformance.rs"]
@@ -45,6 +48,7 @@ mod lost;
 mod moving;
 mod proxy;
 mod races;
+mod readme;
 mod roles;
 mod server;
 mod standby;

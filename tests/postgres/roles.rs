@@ -3,14 +3,10 @@
 use super::cluster::shared;
 use super::support::Scratch;
 
-/// What README grants to whoever decides; `ledger` there.
+/// What README grants to whoever decides; `shop` there.
 fn grants(role: &str) -> String {
-    let readme = include_str!("../../README.md");
-    let begin = readme
-        .find("GRANT USAGE ON SCHEMA receipt_ledger")
-        .expect("README grants");
-    let end = begin + readme[begin..].find("```").unwrap();
-    readme[begin..end].replace(" shop", &format!(" {role}"))
+    let block = super::block::named("ledger-grants");
+    block.text.replace(" TO shop;", &format!(" TO {role};"))
 }
 
 #[test]
