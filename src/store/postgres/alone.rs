@@ -93,7 +93,7 @@ fn update(
         return Ok(false);
     }
     let answers = session.ask(&statements, patience)?;
-    if answers[0].count() < writes.new_count() {
+    if !writes.all_are_new(&answers[0])? {
         return Err(Trouble::Rival);
     }
     Ok(true)

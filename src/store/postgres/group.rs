@@ -258,12 +258,8 @@ fn write(
     }
     let first = statements.len();
     statements.extend(writes.statements());
-    statements.push(Statement::new(meta::HEAD));
     let answers = session.ask(&statements, patience)?;
-    if answers[first].count() < writes.new_count() {
-        let head = Head::of(&answers[answers.len() - 1], session)?;
-        head.decides(session)?;
-        head.commit_counts(session)?;
+    if !writes.all_are_new(&answers[first])? {
         return Err(Trouble::Rival);
     }
     let proof = first_changed.map(|digest| Proof {

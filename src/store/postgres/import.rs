@@ -218,7 +218,7 @@ fn add(
     writes.add(digest, None, &change, receipt.updated_at);
     let text = bytea(&digest.0);
     for row in history {
-        writes.append(digest, &text, &row.event, row.at);
+        writes.append(digest, &text, true, &row.event, row.at);
     }
 }
 

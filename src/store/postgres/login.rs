@@ -1,4 +1,8 @@
 //! Getting in: who we are, and the proof that the server asks for.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "of all that a server may send, a login takes a few messages"
+)]
 
 use std::io;
 use std::time::Instant;

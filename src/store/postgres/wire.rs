@@ -113,9 +113,13 @@ pub(super) enum Fault {
 
 impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Fault {
-        match error.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Fault::Late,
-            _ => Fault::Lost(error),
+        if matches!(
+            error.kind(),
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+        ) {
+            Fault::Late
+        } else {
+            Fault::Lost(error)
         }
     }
 }
