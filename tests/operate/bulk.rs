@@ -34,7 +34,9 @@ pub(crate) fn succeeded(scratch: &Scratch, receipts: u32, result: &str) {
             .unwrap();
         for number in 0..receipts {
             let at_ms = 1_700_000_000_000 + i64::from(number);
-            receipt.execute(params![key(number), at_ms, result]).unwrap();
+            receipt
+                .execute(params![key(number), at_ms, result])
+                .unwrap();
             let id = transaction.last_insert_rowid();
             history.execute(params![id, 1, at_ms, "reserved"]).unwrap();
             history.execute(params![id, 2, at_ms, "succeeded"]).unwrap();

@@ -21,12 +21,18 @@ fn with_copy() -> Scratch {
 
 /// The copy is in place, marked, whole, alone, and kept.
 fn is_restored(scratch: &Scratch) {
-    assert_eq!(exported(scratch, "receipts.db"), exported(scratch, "copy.db"));
+    assert_eq!(
+        exported(scratch, "receipts.db"),
+        exported(scratch, "copy.db")
+    );
     scratch.refuses("reserve --key since --fingerprint f", "restored-backup");
     scratch.refuses("show --key since", "not-found");
     assert_eq!(scratch.run("verify").code, 0);
     let left = names(&scratch.path("."));
-    assert!(!left.iter().any(|name| name.ends_with(".draft")), "{left:?}");
+    assert!(
+        !left.iter().any(|name| name.ends_with(".draft")),
+        "{left:?}"
+    );
     scratch.says("restore --accept-gap", "standing=in_use\n");
     scratch.says(
         "reserve --key since --fingerprint f",
@@ -37,7 +43,11 @@ fn is_restored(scratch: &Scratch) {
 fn restores(scratch: &Scratch) {
     let before = untouched(&scratch.path("copy.db"));
     scratch.says("restore --from copy.db", "standing=copy\n");
-    assert_eq!(untouched(&scratch.path("copy.db")), before, "FILE is kept as it is");
+    assert_eq!(
+        untouched(&scratch.path("copy.db")),
+        before,
+        "FILE is kept as it is"
+    );
     is_restored(scratch);
 }
 
@@ -71,16 +81,24 @@ fn where_the_ledger_is_empty_damaged_or_no_database_any_more() {
         |scratch| fs::write(scratch.path("receipts.db"), "").unwrap(),
         |scratch| fs::write(scratch.path("receipts.db"), "not a database at all").unwrap(),
         |scratch| {
-            let file = fs::OpenOptions::new().write(true).open(scratch.path("receipts.db"));
+            let file = fs::OpenOptions::new()
+                .write(true)
+                .open(scratch.path("receipts.db"));
             file.unwrap().set_len(4096 * 2 + 100).unwrap();
         },
         |scratch| {
-            let mut file = fs::OpenOptions::new().write(true).open(scratch.path("receipts.db")).unwrap();
+            let mut file = fs::OpenOptions::new()
+                .write(true)
+                .open(scratch.path("receipts.db"))
+                .unwrap();
             file.seek(SeekFrom::Start(100)).unwrap();
             file.write_all(&[0xA5; 4096 * 3]).unwrap();
         },
         |scratch| {
-            let mut file = fs::OpenOptions::new().write(true).open(scratch.path("receipts.db")).unwrap();
+            let mut file = fs::OpenOptions::new()
+                .write(true)
+                .open(scratch.path("receipts.db"))
+                .unwrap();
             file.write_all(&[0xA5; 100]).unwrap();
         },
     ];
@@ -91,7 +109,11 @@ fn where_the_ledger_is_empty_damaged_or_no_database_any_more() {
         }
         damage(&scratch);
         let said = scratch.run("restore --from copy.db");
-        assert_eq!((said.code, said.stdout.as_str()), (0, "standing=copy\n"), "{number}: {said:?}");
+        assert_eq!(
+            (said.code, said.stdout.as_str()),
+            (0, "standing=copy\n"),
+            "{number}: {said:?}"
+        );
         is_restored(&scratch);
     }
 }
@@ -109,7 +131,9 @@ fn a_ledger_in_use_is_busy_and_stays_as_it_is() {
     let scratch = with_copy();
     let holder = plain(&scratch.path("receipts.db"));
     let count: u32 = holder
-        .query_row("SELECT count(*) FROM receipt_ledger_receipt", [], |row| row.get(0))
+        .query_row("SELECT count(*) FROM receipt_ledger_receipt", [], |row| {
+            row.get(0)
+        })
         .unwrap();
     assert!(count > 0);
     let before = untouched(&scratch.path("receipts.db"));
@@ -177,11 +201,19 @@ fn another_applications_database_is_not_replaced() {
 #[test]
 fn the_mode_of_the_ledger_stays_and_a_link_to_it_stays_a_link() {
     let scratch = with_copy();
-    fs::set_permissions(scratch.path("receipts.db"), fs::Permissions::from_mode(0o640)).unwrap();
+    fs::set_permissions(
+        scratch.path("receipts.db"),
+        fs::Permissions::from_mode(0o640),
+    )
+    .unwrap();
     symlink("receipts.db", scratch.path("link.db")).unwrap();
     let said = on(&scratch, "link.db", "restore --from copy.db");
     assert_eq!(said.stdout, "standing=copy\n", "{said:?}");
-    assert!(fs::symlink_metadata(scratch.path("link.db")).unwrap().is_symlink());
+    assert!(
+        fs::symlink_metadata(scratch.path("link.db"))
+            .unwrap()
+            .is_symlink()
+    );
     assert_eq!(mode(&scratch.path("receipts.db")), 0o640);
     is_restored(&scratch);
 }

@@ -35,20 +35,31 @@ fn killed_everywhere(original: &Scratch) {
         let scratch = Scratch::new();
         put_back(original, &scratch.path("work"));
         let mut command = super::support::binary();
-        command
-            .current_dir(scratch.path("work"))
-            .args(["--db", "receipts.db", "restore", "--from", "copy.db"]);
+        command.current_dir(scratch.path("work")).args([
+            "--db",
+            "receipts.db",
+            "restore",
+            "--from",
+            "copy.db",
+        ]);
         let Some(_) = killed_at(&command, CHANGES, nth) else {
             break;
         };
         kills += 1;
-        let asked = on(&scratch, "work/receipts.db", "reserve --key since --fingerprint f");
+        let asked = on(
+            &scratch,
+            "work/receipts.db",
+            "reserve --key since --fingerprint f",
+        );
         assert!(
             !asked.stdout.contains("EXECUTE"),
             "killed at change {nth}, what was decided is performed again: {asked:?}"
         );
         let again = on(&scratch, "work/receipts.db", "restore --from work/copy.db");
-        assert_eq!(again.stdout, "standing=copy\n", "killed at change {nth}: {again:?}");
+        assert_eq!(
+            again.stdout, "standing=copy\n",
+            "killed at change {nth}: {again:?}"
+        );
         assert_eq!(on(&scratch, "work/receipts.db", "verify").code, 0);
     }
     assert!(kills > 5, "only {kills}");

@@ -46,9 +46,7 @@ pub(crate) fn rich() -> Scratch {
     past.succeed_late("old:contested", 1);
     past.close();
     assert_eq!(
-        scratch
-            .run("prune --older-than 1d --state failed")
-            .stdout,
+        scratch.run("prune --older-than 1d --state failed").stdout,
         "pruned=3 kept_live=0\n"
     );
     let said = scratch.run("prune --older-than 1d --state succeeded --dry-run");
@@ -85,7 +83,11 @@ pub(crate) fn rich() -> Scratch {
         },
     );
     past.reserve("unknown");
-    past.unknown("unknown", 1, Some("a\ttab, a 'quote', a \u{202e}turn and a\nline"));
+    past.unknown(
+        "unknown",
+        1,
+        Some("a\ttab, a 'quote', a \u{202e}turn and a\nline"),
+    );
     past.reserve("failed");
     past.fail("failed", 1);
     past.reserve("failed");
