@@ -134,6 +134,7 @@ fn first_receipt(key: &Key, fingerprint: &Fingerprint, facts: &Facts, now: Times
         settled_at: None,
         settled_by: None,
         late_success: false,
+        contested: false,
         reason: None,
         result: None,
     };

@@ -147,7 +147,7 @@ impl Error {
                 Some("do not perform the effect; ask again, and the ledger tells what it kept")
             }
             Error::Moved { .. } => Some(
-                "the decision is in the file that was moved away; look there before anything is performed",
+                "what was decided may be in the file that was moved away; look there before anything is performed",
             ),
         }
     }

@@ -61,6 +61,7 @@ struct ReceiptLine<'a> {
     #[serde(borrow)]
     settled_by: Option<Cow<'a, str>>,
     late_success: bool,
+    contested: bool,
     #[serde(borrow)]
     reason: Option<Cow<'a, str>>,
     /// Left out where there is none: `null` is a result, too.

@@ -38,6 +38,7 @@
 //! [`store::Store`]; the answer comes back only after it is durable. What the rules refuse is an answer
 //! ([`decide::Refusal`]); an [`Error`] means that there is none, and then the effect must not be performed.
 //!
+//! [`reconcile`] compares a ledger with what the provider of the effects says it did, and settles by it.
 //! [`fingerprint`] makes fingerprints from payloads, and [`child`] starts the command of the `run` subcommand: a program
 //! that performs its effects itself has no use for it.
 

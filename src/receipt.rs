@@ -139,6 +139,8 @@ pub struct Receipt {
     pub settled_by: Option<SettledBy>,
     /// Whether a refused, late success stands against it: evidence that the effect happened.
     pub late_success: bool,
+    /// Whether such a success came after it was settled as failed, and nobody has answered it with evidence since.
+    pub contested: bool,
     /// The reason or the evidence given for the current state.
     pub reason: Option<Text>,
     /// What the effect returned, as JSON.
@@ -152,11 +154,6 @@ impl Receipt {
             (State::Reserved, Some(lease_expires_at)) if lease_expires_at <= now => State::Unknown,
             (state, _) => state,
         }
-    }
-
-    /// Whether a late success stands against this receipt and nobody has answered it with evidence.
-    pub fn is_contested(&self) -> bool {
-        self.late_success && self.settled_by != Some(SettledBy::Reconciled)
     }
 }
 

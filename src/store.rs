@@ -1,6 +1,8 @@
 //! Where receipts are kept, in the ledger's own words.
 
 mod portable;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod query;
 pub mod sqlite;
 

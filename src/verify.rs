@@ -49,6 +49,7 @@ struct Told {
     state: Option<State>,
     attempt: u32,
     late_success: bool,
+    contested: bool,
     settled_at: Option<Timestamp>,
     attempt_started_at: Option<Timestamp>,
 }
@@ -105,7 +106,10 @@ impl Told {
                     .ok_or("a declaration of what was not reserved")
             }
             EventKind::LateSucceeded | EventKind::LateFailed | EventKind::LateUnknown => {
-                self.late_success |= row.event.kind == EventKind::LateSucceeded;
+                if row.event.kind == EventKind::LateSucceeded {
+                    self.late_success = true;
+                    self.contested = before == Some(State::Failed);
+                }
                 let late = before.is_some() && attempt <= self.attempt;
                 late.then_some(())
                     .ok_or("a late word on an attempt that was not")
@@ -128,7 +132,7 @@ impl Told {
     }
 
     fn now(&mut self, state: State, attempt: u32) {
-        (self.state, self.attempt) = (Some(state), attempt);
+        (self.state, self.attempt, self.contested) = (Some(state), attempt, false);
     }
 }
 
@@ -145,7 +149,7 @@ fn of_the_end(
     if told.attempt != receipt.attempt {
         found("its history does not end in its attempt");
     }
-    if told.late_success != receipt.late_success {
+    if (told.late_success, told.contested) != (receipt.late_success, receipt.contested) {
         found("its history and its mark of a late success differ");
     }
     if told.settled_at != receipt.settled_at {

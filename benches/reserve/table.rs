@@ -33,28 +33,25 @@ impl Table {
         Ok(table)
     }
 
-    /// Our time against a peer's, or why there is no peer.
+    /// Our time against a peer's; a ratio without a bound is there to explain the others.
     pub(crate) fn times(
         &mut self,
         what: &str,
         ours: Duration,
-        peer: Result<Duration, &str>,
-        ratio_max: f64,
+        peer: Duration,
+        ratio_max: Option<f64>,
     ) -> Result<(), Box<dyn Error>> {
-        let peer = match peer {
-            Ok(peer) => peer,
-            Err(why) => return self.skipped(what, why),
-        };
         let ratio = ours.as_secs_f64() / peer.as_secs_f64();
         let ms = |time: Duration| format!("{:.2} ms", time.as_secs_f64() * 1000.0);
-        let target = format!("≤ {ratio_max} ×");
+        let target = ratio_max.map(|max| format!("≤ {max} ×"));
+        let reached = ratio_max.map(|max| ok(ratio <= max));
         self.row([
             what,
             &ms(ours),
             &ms(peer),
             &format!("{ratio:.2} ×"),
-            &target,
-            ok(ratio <= ratio_max),
+            &target.unwrap_or_default(),
+            reached.unwrap_or_default(),
         ])
     }
 

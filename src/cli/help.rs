@@ -13,11 +13,12 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Say what came of it",
         &["succeed", "fail", "unknown", "renew", "resolve"],
     ),
-    ("Look", &["show", "list", "stats", "reconcile"]),
+    ("Look", &["show", "list", "stats"]),
     (
         "Operate",
         &[
             "init",
+            "reconcile",
             "prune",
             "backup",
             "restore",
@@ -169,6 +170,18 @@ Example:
 
 Exit codes: 0 counted, 2 no ledger, or the file could not be written.";
 
+pub(crate) const RECONCILE: &str = "\
+Prints a line 'drift=CATEGORY key=… …' for each key on which the two do not agree, then
+'agree=… in_flight=… drift_count=… oldest_unreconciled_age_s=… drift_amount_EUR=…'. A row proves something only where
+its status is one of --applied-status; without a status column every row was applied. What the export lacks proves
+something only with --complete, and only for receipts whose whole life lies between --since and --until.
+
+Example:
+  receipt-ledger --db receipts.db reconcile --provider charges.csv --key-column idempotency_key \\
+    --since 2026-11-01T00:00:00Z --until 2026-12-01T00:00:00Z --complete --settle
+
+Exit codes: 0 no drift (is left), 3 drift, 2 no answer.";
+
 pub(crate) const PRUNE: &str = "\
 Settled receipts only, by the time they were settled, and none whose run still has an unsettled one. What is pruned
 answers as before, for ever; only texts, results, times and history are gone. --forget deletes receipts whole: then
@@ -229,17 +242,6 @@ Example:
   receipt-ledger man > receipt-ledger.1
 
 Exit codes: 0 printed, 2 no such command.";
-pub(crate) const RECONCILE: &str = "\
-Prints a line 'drift=CATEGORY key=… …' for each key on which the two do not agree, then
-'agree=… in_flight=… drift_count=… oldest_unreconciled_age_s=… drift_amount_EUR=…'. A row proves something only where
-its status is one of --applied-status; without a status column every row was applied. What the export lacks proves
-something only with --complete, and only for receipts whose whole life lies between --since and --until.
-
-Example:
-  receipt-ledger --db receipts.db reconcile --provider charges.csv --key-column idempotency_key \\
-    --since 2026-11-01T00:00:00Z --until 2026-12-01T00:00:00Z --complete --settle
-
-Exit codes: 0 no drift (is left), 3 drift, 2 no answer.";
 
 pub(crate) const INIT: &str = "\
 Also puts a ledger into a SQLite database of yours. On a ledger it changes nothing.

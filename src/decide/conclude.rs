@@ -33,6 +33,14 @@ pub fn conclude(
         let (state, attempt) = (receipt.stored_state, receipt.attempt);
         return (ConcludeAnswer::Stands { state, attempt }, Change::none());
     }
+    // Pruned meanwhile: it says no more who settled it, but a success stands whoever did.
+    if let Some(Entry::Pruned(pruned)) = existing
+        && outcome.attempt == Some(pruned.attempt)
+        && pruned.state == State::Succeeded
+    {
+        let (state, attempt) = (pruned.state, pruned.attempt);
+        return (ConcludeAnswer::Stands { state, attempt }, Change::none());
+    }
     let (answer, change) = settle(existing, outcome, now);
     let answer = match answer {
         SettleAnswer::Settled { state, attempt } => ConcludeAnswer::Stands { state, attempt },

@@ -139,7 +139,7 @@ fn reserve_whole(
         State::Reserved => Decision::SkipInFlight,
         State::Succeeded => Decision::SkipSucceeded,
         State::Failed => {
-            let retry = request.allow_failed_retry && !receipt.is_contested();
+            let retry = request.allow_failed_retry && !receipt.contested;
             if retry && may_begin_another {
                 Decision::Retry
             } else {
@@ -219,6 +219,7 @@ fn begin(
     receipt.lease_expires_at = request.lease_ms.map(|lease_ms| now.plus_ms(lease_ms));
     receipt.settled_at = None;
     receipt.settled_by = None;
+    receipt.contested = false;
     receipt.reason = None;
     request.facts.put_on(&mut receipt);
     let answer = ReserveAnswer {

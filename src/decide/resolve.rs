@@ -1,6 +1,6 @@
 //! `resolve`: somebody compared with the outside world and gives evidence.
 
-use super::settle::{event, failed, fenced, invalid, same_result, succeeded};
+use super::settle::{event, failed, fenced, invalid, late, same_result, succeeded};
 use super::{Change, Facts, Refusal, conflict, first_receipt};
 use crate::receipt::{
     Entry, EventKind, Fingerprint, Key, Owner, Pruned, Receipt, ResultJson, SettledBy, State, Text,
@@ -98,7 +98,17 @@ pub fn resolve(
     }
     let entry = match fenced(existing, request.attempt, &request.owner) {
         Ok(entry) => entry,
-        Err(refusal) => return (ResolveAnswer::Refused(refusal), Change::none()),
+        Err(refusal) => {
+            let change = match request.verdict {
+                // Refused, but evidence of a success all the same.
+                Verdict::Succeeded { .. } => {
+                    let (kind, detail) = (EventKind::LateSucceeded, Some(&request.evidence));
+                    late(existing, &refusal, kind, detail, &request.owner)
+                }
+                Verdict::Failed => Change::none(),
+            };
+            return (ResolveAnswer::Refused(refusal), change);
+        }
     };
     let frees = request.verdict == Verdict::Failed;
     if frees && request.attempt.is_none() && entry.attempt() > 1 {
@@ -123,7 +133,7 @@ fn resolve_whole(
         (State::Unknown | State::Recorded, _) => true,
         (State::Failed, Verdict::Succeeded { .. }) => true,
         // Evidence answers a late success, which alone would bar every retry.
-        (State::Failed, Verdict::Failed) => receipt.is_contested(),
+        (State::Failed, Verdict::Failed) => receipt.contested,
         (State::Succeeded, Verdict::Succeeded { result }) => {
             if !same_result(receipt, result.as_ref()) {
                 return refuse(entry, now);

@@ -106,7 +106,8 @@ pub fn settle(
     let entry = match fenced(existing, request.attempt, &request.owner) {
         Ok(entry) => entry,
         Err(refusal) => {
-            let change = late(existing, &refusal, request);
+            let (kind, detail) = late_kind(&request.settlement);
+            let change = late(existing, &refusal, kind, detail, &request.owner);
             return (SettleAnswer::Refused(refusal), change);
         }
     };
@@ -200,34 +201,28 @@ fn invalid_whole(receipt: &Receipt, now: Timestamp) -> (SettleAnswer, Change) {
 
 /// What a refused settlement of an older attempt leaves behind: a row of history, and for a success the mark that the
 /// effect may well have happened.
-fn late(existing: Option<&Entry>, refusal: &Refusal, request: &Settle) -> Change {
+pub(super) fn late(
+    existing: Option<&Entry>,
+    refusal: &Refusal,
+    kind: EventKind,
+    detail: Option<&Text>,
+    actor: &Option<Owner>,
+) -> Change {
     let (entry, given) = match (existing, refusal) {
         (Some(entry), Refusal::StaleAttempt { given, current }) if given < current => {
             (entry, *given)
         }
         (_, _) => return Change::none(),
     };
-    let (kind, detail) = match &request.settlement {
-        Settlement::Succeeded { .. } => (EventKind::LateSucceeded, None),
-        Settlement::Failed { reason } => (EventKind::LateFailed, reason.as_ref()),
-        Settlement::Unknown { reason } => (EventKind::LateUnknown, reason.as_ref()),
-    };
     let success = kind == EventKind::LateSucceeded;
     match entry {
         Entry::Whole(receipt) => {
-            let detail = detail.map(|text| text.as_str().to_owned());
             let event = Event {
-                kind,
                 attempt: given,
-                actor: request.owner.clone(),
-                detail,
+                ..event(kind, receipt, actor, detail)
             };
-            if success && !receipt.late_success {
-                let marked = Receipt {
-                    late_success: true,
-                    ..Receipt::clone(receipt)
-                };
-                Change::to(marked, event)
+            if success {
+                Change::to(marked(receipt), event)
             } else {
                 Change::note(event)
             }
@@ -243,6 +238,25 @@ fn late(existing: Option<&Entry>, refusal: &Refusal, request: &Settle) -> Change
             }
         }
         Entry::Pruned(_) => Change::none(),
+    }
+}
+
+/// The receipt with a late success against it.
+fn marked(receipt: &Receipt) -> Receipt {
+    let contested = receipt.stored_state == State::Failed;
+    Receipt {
+        late_success: true,
+        contested,
+        ..receipt.clone()
+    }
+}
+
+/// The row of history that a refused settlement leaves.
+fn late_kind(settlement: &Settlement) -> (EventKind, Option<&Text>) {
+    match settlement {
+        Settlement::Succeeded { .. } => (EventKind::LateSucceeded, None),
+        Settlement::Failed { reason } => (EventKind::LateFailed, reason.as_ref()),
+        Settlement::Unknown { reason } => (EventKind::LateUnknown, reason.as_ref()),
     }
 }
 
@@ -264,12 +278,8 @@ fn succeed(
         // Refused, but two callers now contradict each other about this attempt: the evidence is kept, and bars a retry.
         State::Failed => {
             let event = event(EventKind::LateSucceeded, receipt, &request.owner, None);
-            let marked = Receipt {
-                late_success: true,
-                ..receipt.clone()
-            };
             let (refused, _) = invalid_whole(receipt, now);
-            (refused, Change::to(marked, event))
+            (refused, Change::to(marked(receipt), event))
         }
         State::Recorded | State::Succeeded => invalid_whole(receipt, now),
     }
@@ -360,6 +370,7 @@ pub(super) fn succeeded(
         lease_expires_at: None,
         settled_at: Some(now),
         settled_by: Some(by),
+        contested: false,
         reason: None,
         result: result.cloned(),
         ..receipt.clone()
@@ -378,6 +389,7 @@ pub(super) fn failed(
         lease_expires_at: None,
         settled_at: Some(now),
         settled_by: Some(by),
+        contested: false,
         reason: reason.cloned(),
         ..receipt.clone()
     }

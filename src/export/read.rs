@@ -228,6 +228,7 @@ fn parse(line: &ReceiptLine<'_>) -> Option<Receipt> {
         settled_at: optional(line.settled_at.as_ref(), Timestamp::parse)?,
         settled_by: optional(line.settled_by.as_ref(), SettledBy::parse)?,
         late_success: line.late_success,
+        contested: line.contested,
         reason: optional(line.reason.as_ref(), |text| Text::parse(text).ok())?,
         result,
     })

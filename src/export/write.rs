@@ -112,6 +112,7 @@ fn receipt_line<'a>(
         settled_at: text(receipt.settled_at),
         settled_by: receipt.settled_by.map(|by| by.as_str().into()),
         late_success: receipt.late_success,
+        contested: receipt.contested,
         reason: receipt.reason.as_ref().map(|reason| reason.as_str().into()),
         result: result.transpose()?,
         payload_base64: payload.map(|payload| BASE64.encode(payload)),

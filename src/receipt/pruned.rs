@@ -63,7 +63,7 @@ pub struct Pruned {
     pub state: State,
     /// The attempt that was settled.
     pub attempt: u32,
-    /// Whether a late success stands against it: see [`Receipt::is_contested`].
+    /// Whether a late success stands against it: see [`Receipt::contested`].
     pub contested: bool,
 }
 

@@ -31,6 +31,10 @@ impl Timestamp {
 
     /// Parses an RFC 3339 moment in UTC, to the millisecond.
     pub fn parse(text: &str) -> Option<Timestamp> {
+        // One Z, at the end: the parser underneath takes more than that.
+        if text.find('Z').map(|index| index + 1) != Some(text.len()) {
+            return None;
+        }
         humantime::parse_rfc3339(text)
             .ok()
             .map(Timestamp::from_system)

@@ -143,6 +143,49 @@ impl SqliteStore {
         }
     }
 
+    /// Takes an export into the ledger under the path. A ledger that is not there yet is filled beside its name first: under
+    /// the name is nothing, or all of it.
+    ///
+    /// # Errors
+    /// [`Error`]; nothing was then changed, and no ledger created.
+    pub fn import_into(
+        options: OpenOptions,
+        source: &mut dyn Source,
+        mark: bool,
+    ) -> Result<(Imported, SqliteStore), Error> {
+        let place = file::look(&options.path)?;
+        let Found::Nothing = place.found else {
+            let mut store = SqliteStore::open(options)?;
+            let imported = store.import(source, mark)?;
+            return Ok((imported, store));
+        };
+        if !options.create {
+            return Err(Error::NoLedger {
+                ledger: place.shown(),
+            });
+        }
+        let draft = create::Draft::beside(&place.path)?;
+        let aside = OpenOptions {
+            path: draft.path(),
+            ..options
+        };
+        let busy_timeout = aside.busy_timeout;
+        let mut store = SqliteStore::open(aside)?;
+        let imported = store.import(source, mark)?;
+        if let Imported::Taken { .. } = imported {
+            store.close()?;
+            draft.put_in_place(&place.path)?;
+            let there = OpenOptions {
+                busy_timeout,
+                create: false,
+                ..OpenOptions::new(place.path)
+            };
+            store = SqliteStore::open(there)?;
+            store.created = true;
+        }
+        Ok((imported, store))
+    }
+
     /// Opens a ledger to read from. Never creates one, and leaves no file behind that its owner could not write.
     ///
     /// # Errors

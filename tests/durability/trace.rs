@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use super::procs::{has, wrapped};
 use super::support::{Said, Scratch, said};
@@ -52,6 +52,11 @@ pub(crate) fn can_trace() -> bool {
 
 /// Runs the call under strace.
 pub(crate) fn traced(ledger: &Scratch, args: &[&str]) -> (Said, Vec<Event>) {
+    traced_reading(ledger, args, Stdio::null())
+}
+
+/// The same, with this standard input.
+pub(crate) fn traced_reading(ledger: &Scratch, args: &[&str], stdin: Stdio) -> (Said, Vec<Event>) {
     const CALLS: &str = "trace=open,openat,creat,write,writev,pwrite64,pwritev,ftruncate,truncate,fallocate,\
                          fsync,fdatasync,sync_file_range,msync,sync,rename,renameat,renameat2,link,linkat,\
                          unlink,unlinkat,mkdir,mkdirat";
@@ -74,7 +79,7 @@ pub(crate) fn traced(ledger: &Scratch, args: &[&str]) -> (Said, Vec<Event>) {
         record_name,
     ];
     let mut command: Command = wrapped("strace", &flags, &ledger.command(args));
-    let told = said(&command.output().unwrap());
+    let told = said(&command.stdin(stdin).output().unwrap());
     let text = fs::read_to_string(&record).unwrap();
     let events = text
         .lines()

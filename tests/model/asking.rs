@@ -215,6 +215,7 @@ pub(crate) fn receipt(life: &Life, key: Key) -> Receipt {
         settled_at: life.settled.map(at),
         settled_by: life.settled.map(|_| by),
         late_success: life.contradicted,
+        contested: life.unanswered,
         reason: words(life.words),
         result: json(life.result),
     }

@@ -34,6 +34,7 @@ pub(crate) struct Life {
     pub(crate) began: Option<i64>,
     pub(crate) settled: Option<i64>,
     pub(crate) contradicted: bool,
+    pub(crate) unanswered: bool,
     pub(crate) words: Option<&'static str>,
     pub(crate) result: Option<&'static str>,
     pub(crate) history: Vec<Row>,
@@ -56,6 +57,7 @@ impl Life {
             began: None,
             settled: None,
             contradicted: false,
+            unanswered: false,
             words: None,
             result: None,
             history: Vec::new(),
@@ -115,6 +117,7 @@ impl Life {
     pub(crate) fn settle(&mut self, said: Said, by_evidence: bool, now: i64) {
         self.said = said;
         self.by_evidence = by_evidence;
+        self.unanswered = false;
         self.settled = (said != Said::NobodyKnows).then_some(now);
         self.promised_until = None;
         self.changed = self.changed.max(now);

@@ -8,6 +8,9 @@ use std::collections::HashMap;
 use crate::life::{END, Life, Said};
 use crate::operations::{Facts, Step};
 
+/// What `resolve` is always given.
+const EVIDENCE: &str = "seen in the provider's export";
+
 /// All keys.
 #[derive(Debug, Default)]
 pub(crate) struct Model {
@@ -42,6 +45,7 @@ impl Model {
                 }
                 if life.said == Said::DidNotHappen {
                     life.contradicted = true;
+                    life.unanswered = true;
                     life.history
                         .push((now, "late_succeeded", life.attempts, owner, None));
                 }
@@ -132,7 +136,7 @@ impl Model {
             life.first_began
                 .is_some_and(|first| first <= now && now.max(life.changed) - first < within)
         });
-        let unanswered = life.contradicted && !life.by_evidence;
+        let unanswered = life.unanswered;
         let decision = match life.word(now) {
             "recorded" => "EXECUTE",
             "reserved" => "SKIP_IN_FLIGHT",
@@ -146,6 +150,7 @@ impl Model {
             life.attempts += 1;
             life.said = Said::NothingYet;
             life.by_evidence = false;
+            life.unanswered = false;
             life.settled = None;
             life.words = None;
             life.began = Some(now);
@@ -195,15 +200,19 @@ impl Model {
         };
         if let Some(attempt) = attempt.filter(|attempt| *attempt != life.attempts) {
             let late = match verb {
-                "succeed" => Some("late_succeeded"),
+                "succeed" | "resolve succeeded" => Some("late_succeeded"),
                 "fail" => Some("late_failed"),
                 "unknown" => Some("late_unknown"),
                 _ => None,
             };
             if let Some(event) = late.filter(|_| attempt < life.attempts) {
-                life.contradicted |= verb == "succeed";
+                if event == "late_succeeded" {
+                    life.contradicted = true;
+                    life.unanswered = life.said == Said::DidNotHappen;
+                }
                 // The reason of a late failure is kept with its row; the caller fills it in.
-                life.history.push((now, event, attempt, owner, None));
+                let evidence = (verb == "resolve succeeded").then(|| EVIDENCE.to_owned());
+                life.history.push((now, event, attempt, owner, evidence));
             }
             return "stale-attempt".to_owned();
         }
@@ -240,7 +249,7 @@ impl Model {
             unreachable!()
         };
         let (key, owner, succeeded, result) = (*key, *owner, *succeeded, *result);
-        let evidence = "seen in the provider's export";
+        let evidence = EVIDENCE;
         if let (Some(life), Some(content)) = (self.lives.get_mut(&key), content)
             && life.content != *content
         {
@@ -259,7 +268,7 @@ impl Model {
             "resolve failed"
         };
         self.settling(key, attempt, owner, now, verb, |life| {
-            let unanswered = life.contradicted && !life.by_evidence;
+            let unanswered = life.unanswered;
             let open = match life.word(now) {
                 "unknown" | "recorded" => true,
                 "failed" => succeeded || unanswered,

@@ -84,7 +84,7 @@ fn bash_completes_commands_and_options() {
     ] {
         let ask = format!(
             "{script}\nCOMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
-             _receipt-ledger receipt-ledger \"${{COMP_WORDS[COMP_CWORD]}}\" x; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+             $(complete -p receipt-ledger | sed 's/.*-F \\([^ ]*\\).*/\\1/') receipt-ledger \"${{COMP_WORDS[COMP_CWORD]}}\" x; printf '%s\\n' \"${{COMPREPLY[@]}}\""
         );
         let output = said(&Command::new("bash").args(["-c", &ask]).output().unwrap());
         assert!(

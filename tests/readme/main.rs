@@ -9,6 +9,7 @@ mod cron_and_ci;
 mod from_rust;
 mod project;
 mod provider;
+mod reconcile;
 mod run;
 mod session;
 mod shell;
@@ -38,6 +39,7 @@ examples! {
     charge_orders: shell::an_order_is_charged_once;
     cron: cron_and_ci::a_crontab_performs_only_with_the_ledger_that_was_created_by_hand;
     deploy: cron_and_ci::a_job_that_is_run_again_does_not_deploy_twice;
+    reconcile_charges: reconcile::drift_is_mailed_and_its_age_is_left_for_prometheus;
     from_rust: from_rust::the_block_is_the_code_that_is_tested;
 }
 

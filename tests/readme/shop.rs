@@ -57,6 +57,12 @@ impl Shop {
                 &format!("{{\"order\": {order}, \"amount\": 10.0}}"),
             );
         }
+        shop.write(
+            "charges.csv",
+            "id,status,amount,currency,idempotency_key\n\
+             ch_9,succeeded,10.00,EUR,charge:v1:order-41\n\
+             ch_10,pending,25.00,EUR,charge:v1:order-42\n",
+        );
         shop
     }
 

@@ -47,6 +47,7 @@ pub(crate) fn receipt(state: State) -> Receipt {
         settled_at: state.is_settled().then(|| at(UPDATED)),
         settled_by: state.is_settled().then_some(SettledBy::Caller),
         late_success: false,
+        contested: false,
         reason: None,
         result: None,
     }
@@ -83,6 +84,7 @@ pub(crate) fn entry(name: &str) -> Option<Entry> {
         "failed, late" => {
             let mut failed = receipt(State::Failed);
             failed.late_success = true;
+            failed.contested = true;
             Some(whole(failed))
         }
         state => Some(whole(receipt(State::parse(state).unwrap()))),

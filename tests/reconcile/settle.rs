@@ -211,6 +211,14 @@ fn a_lease_that_runs_again_is_not_settled_either() {
 }
 
 #[test]
+fn what_a_clock_that_was_set_back_no_longer_proves_is_not_settled() {
+    let before = entry("unknown").unwrap();
+    let proof = proof(&covering(), &before, None).unwrap();
+    let (found, change) = settle(Some(&before), &proof, &covering(), at(UNTIL));
+    assert_eq!((found, change.is_none()), (Finding::Unproven, true));
+}
+
+#[test]
 fn a_settled_receipt_whose_amount_differs_stays_in_drift() {
     let mut unknown = receipt(State::Unknown);
     unknown.amount = Some(Amount::parse("12.49", "EUR").unwrap());

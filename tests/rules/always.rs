@@ -195,6 +195,7 @@ fn a_refusal_a_skip_and_a_conflict_change_no_state_and_no_attempt() {
             (Some(Entry::Whole(before)), Some(Entry::Whole(after))) => {
                 let mut unmarked = after.clone();
                 unmarked.late_success = before.late_success;
+                unmarked.contested = before.contested;
                 assert_eq!(unmarked, *before, "{case}");
                 assert!(
                     after.late_success,

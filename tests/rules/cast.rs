@@ -97,6 +97,7 @@ pub(crate) fn before(name: &str, attempt: u32) -> Option<Entry> {
         settled_at: None,
         settled_by: None,
         late_success: false,
+        contested: false,
         reason: None,
         result: None,
     };
@@ -117,7 +118,12 @@ pub(crate) fn before(name: &str, attempt: u32) -> Option<Entry> {
             "no lease" => {}
             "lease running" => receipt.lease_expires_at = Some(at(NOW + 1)),
             "lease run out" => receipt.lease_expires_at = Some(at(NOW)),
-            "late" => receipt.late_success = true,
+            "late" => {
+                receipt.late_success = true;
+                // Evidence that came after it has answered it.
+                receipt.contested =
+                    state == State::Failed && receipt.settled_by == Some(SettledBy::Caller);
+            }
             "result" => receipt.result = Some(result(RESULT)),
             "reconciled" => receipt.settled_by = Some(SettledBy::Reconciled),
             other => panic!("no such word: {other}"),

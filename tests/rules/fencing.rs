@@ -142,7 +142,7 @@ fn kept_of_a_refusal(
     case: &str,
 ) {
     let late = match (attempt, verb) {
-        ("older", "succeed") => Some(EventKind::LateSucceeded),
+        ("older", "succeed" | "resolve succeeded") => Some(EventKind::LateSucceeded),
         ("older", "fail") => Some(EventKind::LateFailed),
         ("older", "unknown") => Some(EventKind::LateUnknown),
         _ => None,
@@ -153,6 +153,7 @@ fn kept_of_a_refusal(
             assert_eq!(late, Some(EventKind::LateSucceeded), "{case}");
             let mut marked = before.clone();
             marked.late_success = true;
+            marked.contested = before.stored_state == State::Failed;
             assert_eq!(*after, marked, "{case}: only the mark may change");
         }
         (Some(Entry::Pruned(after)), Entry::Pruned(before)) => {

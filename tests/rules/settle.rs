@@ -58,6 +58,7 @@ fn every_cell_of_the_table_settles_refuses_or_changes_nothing() {
                         unreachable!()
                     };
                     marked.late_success = true;
+                    marked.contested = true;
                     assert_eq!(whole(&change), &*marked, "{case}: nothing else changes");
                     assert_eq!(event(&change).kind, EventKind::LateSucceeded, "{case}");
                 }

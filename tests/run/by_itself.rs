@@ -45,6 +45,22 @@ fn what_it_settled_itself_stands_after_a_timeout_too() {
     assert_eq!(stands(&ledger, "k"), "succeeded 1");
 }
 
+#[test]
+fn a_success_that_it_settled_itself_stands_though_it_was_pruned_meanwhile() {
+    for (ending, code) in [("exit 0", 0), ("exit 5", 5)] {
+        let ledger = Scratch::with_ledger();
+        let script = format!(
+            "exec >/dev/null
+             \"$RL\" succeed --key k --attempt 1 && \"$RL\" prune --older-than 0s && {ending}"
+        );
+        let said = finish(&ledger, &mut perform(&ledger, "", &script));
+        assert_eq!((said.stdout.as_str(), said.code), ("", code), "{said:?}");
+        assert!(!said.stderr.contains("error["), "{said:?}");
+        assert!(ledger.run("show --key k").stdout.contains(" pruned=true"));
+        skips(&ledger, "SKIP_SUCCEEDED", 0);
+    }
+}
+
 /// Runs a command that ends as `ending` once `meanwhile` has happened to its attempt, whose lease has run out.
 fn meanwhile(ledger: &Scratch, ending: &str, meanwhile: impl FnOnce()) -> Said {
     let gate = Gate::new(ledger, "gate");

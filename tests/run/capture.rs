@@ -200,6 +200,35 @@ fn a_reader_that_reads_nothing_does_not_keep_the_outcome_from_the_record() {
 }
 
 #[test]
+fn a_reader_that_reads_nothing_keeps_run_only_until_a_signal_and_the_output_is_replayed() {
+    let ledger = Scratch::with_ledger();
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut run = perform(&ledger, "--capture", "head -c 100000 /dev/zero");
+    let stderr = fs::File::create(ledger.path("stderr")).unwrap();
+    let mut child = run.stdout(writer).stderr(stderr).spawn().unwrap();
+    drop(run);
+    super::stage::until("the outcome is on record", || {
+        stands(&ledger, "k") == "succeeded 1"
+    });
+    let mut status = None;
+    super::stage::until("a signal ends it", || {
+        // One that comes while the outcome is being recorded is too early for this.
+        let _ = rustix::process::kill_process(
+            rustix::process::Pid::from_child(&child),
+            rustix::process::Signal::TERM,
+        );
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    assert_eq!(status.unwrap().code(), Some(2));
+    assert!(lines(&ledger, "stderr")[1].starts_with("error[output]: "));
+    drop(reader);
+    let replayed = perform(&ledger, "--capture", "echo again >>effects");
+    let replayed = { replayed }.output().unwrap();
+    assert!(replayed.stdout == vec![0; 100_000] && replayed.status.success());
+}
+
+#[test]
 fn a_hundred_megabytes_pass_at_the_speed_of_a_pipe_and_in_constant_memory() {
     const BYTES: u64 = 100_000_000;
     /// What `run` holds besides, in KiB; what is captured is 1024 of it.

@@ -137,3 +137,23 @@ fn owner_run_and_amount_are_kept_and_the_owner_need_not_be_said_again() {
     assert_eq!(run.said().code, 0);
     assert_eq!(stands(&ledger, "k"), "succeeded 1");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_ledgers_path_is_handed_on_byte_for_byte() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let ledger = Scratch::new();
+    let name = std::ffi::OsStr::from_bytes(b"a ? # %20 \xff.db");
+    let mut command = binary();
+    command
+        .current_dir(ledger.path(""))
+        .arg("--db")
+        .arg(name)
+        .args(["run", "--key", "k", "--fingerprint", "f", "--"])
+        .args(["sh", "-c", "printf %s \"$RECEIPT_LEDGER_DB\""]);
+    let output = command.output().unwrap();
+    let mut path = ledger.path("").as_os_str().as_bytes().to_vec();
+    path.extend_from_slice(name.as_bytes());
+    assert_eq!((output.stdout, output.status.code()), (path, Some(0)));
+}

@@ -142,8 +142,26 @@ fn where_there_is_no_decision_nothing_is_started() {
         let start = format!("error[{code}]: ");
         assert!(said.stderr.starts_with(&start), "{options}: {said:?}");
     }
+    assert!(!ledger.path("receipts.db").exists());
     ledger.refuses("run --key k --fingerprint f", "usage");
     ledger.refuses("run --key k --fingerprint f --", "usage");
     assert!(!ledger.path("receipts.db").exists());
+    assert_eq!(lines(&ledger, "effects"), [""; 0]);
+}
+
+#[test]
+fn a_ledger_that_is_locked_while_it_decides_starts_nothing() {
+    let ledger = Scratch::with_ledger();
+    let mut rival = super::procs::plain(&ledger.path("receipts.db"));
+    let behavior = rusqlite::TransactionBehavior::Immediate;
+    let held = rival.transaction_with_behavior(behavior).unwrap();
+    for options in ["", "--wait 1h", "--capture --quiet"] {
+        let options = format!("--busy-timeout 20ms {options}");
+        let said = finish(&ledger, &mut perform(&ledger, &options, "echo x >>effects"));
+        assert_eq!((said.stdout.as_str(), said.code), ("", 2), "{options}");
+        assert!(said.stderr.starts_with("error[busy]: "), "{said:?}");
+    }
+    held.rollback().unwrap();
+    assert_eq!(stands(&ledger, "k"), "nothing");
     assert_eq!(lines(&ledger, "effects"), [""; 0]);
 }

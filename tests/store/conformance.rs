@@ -46,6 +46,7 @@ fn receipt(key: &Key) -> Receipt {
         settled_at: None,
         settled_by: None,
         late_success: false,
+        contested: false,
         reason: None,
         result: None,
     }

@@ -13,7 +13,7 @@ use super::super::failure::{CONTRADICTION, Failure};
 use super::super::output::Output;
 use super::super::render::{Line, Value};
 use super::super::settings::Settings;
-use super::{OpenLedger, open_to_change, open_to_decide, open_to_read};
+use super::{OpenLedger, import_into, open_to_change, open_to_read, tell_creation};
 use receipt_ledger::export::{Counts, ExportReader};
 use receipt_ledger::store::{Imported, Standing};
 
@@ -147,8 +147,8 @@ pub(crate) fn import(
     let lines = BufReader::with_capacity(BUFFER_BYTES, source);
     let mut reader = ExportReader::new(lines).map_err(|refusal| invalid(&refusal))?;
     let mark = !reader.retired();
-    let mut ledger = open_to_decide(settings, output)?;
-    let (added, unchanged) = match ledger.import(&mut reader, mark)? {
+    let (imported, mut ledger) = import_into(settings, &mut reader, mark)?;
+    let (added, unchanged) = match imported {
         Imported::Taken { added, unchanged } => (added, unchanged),
         Imported::Contradicts { key } => {
             let message =
@@ -163,6 +163,7 @@ pub(crate) fn import(
             });
         }
     };
+    tell_creation(&mut ledger, output);
     if ledger.standing()? == Standing::Copy {
         output
             .note("the ledger is a copy until 'restore --accept-gap': its source may still decide");

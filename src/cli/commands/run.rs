@@ -53,7 +53,7 @@ pub(crate) fn run(
         if decision == Decision::SkipSucceeded && args.perform.capture {
             replay(&request, &mut ledger, output)?;
         }
-        ledger.close()?;
+        close_after(ledger, *output);
         return Ok(exit);
     }
     let performance = Performance {
@@ -72,10 +72,11 @@ pub(super) fn supervisor() -> Result<Supervisor, Failure> {
     Supervisor::install().map_err(|error| Failure::io("cannot take over signals", &error))
 }
 
-/// The outcome is on record; that the log could not be folded back changes nothing of it, but somebody should know.
+/// What was decided and recorded stands; that the log could not be folded back changes nothing of it, but somebody
+/// should know.
 pub(super) fn close_after(ledger: OpenLedger, output: Output) {
     if let Err(error) = ledger.close() {
-        output.note(&format!("the outcome is on record, but: {error}"));
+        output.note(&format!("what is on record stands, but: {error}"));
     }
 }
 

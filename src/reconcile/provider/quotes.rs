@@ -77,7 +77,12 @@ impl<R: Read> Read for Quotes<R> {
         if self.ended || buffer.is_empty() {
             return Ok(0);
         }
-        let read = self.source.read(buffer)?;
+        let read = loop {
+            match self.source.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => break other?,
+            }
+        };
         let mut looked_at = self.look(&buffer[..read]);
         if read == 0 {
             self.ended = true;

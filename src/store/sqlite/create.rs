@@ -3,7 +3,7 @@
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -60,4 +60,38 @@ fn put_in_place(path: &Path, image: &[u8]) -> io::Result<bool> {
     keep(file)?;
     File::open(folder)?.sync_all()?;
     Ok(true)
+}
+
+/// A ledger that is being filled beside its name. What is left of it goes when this is dropped.
+pub(super) struct Draft {
+    folder: tempfile::TempDir,
+}
+
+impl Draft {
+    /// Room for a draft in the folder where the ledger is to be.
+    pub(super) fn beside(path: &Path) -> Result<Draft, Error> {
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        let drafts = tempfile::Builder::new()
+            .prefix(".receipt-ledger-")
+            .suffix(".draft")
+            .tempdir_in(folder);
+        let folder = drafts.map_err(|error| io_error("create", path, error.kind().into()))?;
+        Ok(Draft { folder })
+    }
+
+    /// Where the draft goes.
+    pub(super) fn path(&self) -> PathBuf {
+        self.folder.path().join("draft.db")
+    }
+
+    /// Puts the draft, closed and whole, under a name that is still free.
+    pub(super) fn put_in_place(self, path: &Path) -> Result<(), Error> {
+        let failed = |error: io::Error| io_error("create", path, error);
+        renameat_with(CWD, self.path(), CWD, path, RenameFlags::NOREPLACE)
+            .map_err(|error| failed(error.into()))?;
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        File::open(folder)
+            .and_then(|folder| folder.sync_all())
+            .map_err(failed)
+    }
 }

@@ -176,7 +176,7 @@ fn digests(receipt: &Receipt) -> Digests {
         fingerprint: FingerprintDigest::of(&receipt.fingerprint),
         state: receipt.stored_state,
         attempt: receipt.attempt,
-        contested: receipt.stored_state == State::Failed && receipt.is_contested(),
+        contested: receipt.contested,
     }
 }
 

@@ -19,10 +19,10 @@ const INSERT: &str = "\
 INSERT INTO receipt_ledger_receipt
     (key, fingerprint, state, attempt, owner, run, amount, currency, created_at_ms, updated_at_ms,
      first_reserved_at_ms, attempt_started_at_ms, lease_expires_at_ms, settled_at_ms, settled_by, late_success,
-     reason, result)
+     contested, reason, result)
 VALUES (:key, :fingerprint, :state, :attempt, :owner, :run, :amount, :currency, :created_at_ms, :updated_at_ms,
         :first_reserved_at_ms, :attempt_started_at_ms, :lease_expires_at_ms, :settled_at_ms, :settled_by,
-        :late_success, :reason, :result)";
+        :late_success, :contested, :reason, :result)";
 
 const UPDATE: &str = "\
 UPDATE receipt_ledger_receipt SET
@@ -30,7 +30,7 @@ UPDATE receipt_ledger_receipt SET
     currency = :currency, created_at_ms = :created_at_ms, updated_at_ms = :updated_at_ms,
     first_reserved_at_ms = :first_reserved_at_ms, attempt_started_at_ms = :attempt_started_at_ms,
     lease_expires_at_ms = :lease_expires_at_ms, settled_at_ms = :settled_at_ms, settled_by = :settled_by,
-    late_success = :late_success, reason = :reason, result = :result
+    late_success = :late_success, contested = :contested, reason = :reason, result = :result
 WHERE key = :key";
 
 const APPEND: &str = "\

@@ -13,7 +13,7 @@ macro_rules! select_receipt {
     () => {
         "SELECT id, key, fingerprint, state, attempt, owner, run, amount, currency, created_at_ms, \
          updated_at_ms, first_reserved_at_ms, attempt_started_at_ms, lease_expires_at_ms, settled_at_ms, \
-         settled_by, late_success, reason, result FROM receipt_ledger_receipt"
+         settled_by, late_success, contested, reason, result FROM receipt_ledger_receipt"
     };
 }
 pub(super) use select_receipt;
@@ -49,6 +49,14 @@ fn moment(row: &Row<'_>, column: &'static str) -> Result<Option<Timestamp>, Trou
     }
 }
 
+fn flag(row: &Row<'_>, column: &'static str) -> Result<bool, Trouble> {
+    match row.get_ref(column)?.as_i64() {
+        Ok(0) => Ok(false),
+        Ok(1) => Ok(true),
+        Ok(_) | Err(_) => Err(Trouble::Impossible(column)),
+    }
+}
+
 fn attempt(row: &Row<'_>) -> Result<u32, Trouble> {
     let value = row
         .get_ref("attempt")?
@@ -69,11 +77,6 @@ pub(super) fn receipt(row: &Row<'_>) -> Result<(i64, Receipt), Trouble> {
         }
         (_, _) => return Err(Trouble::Impossible("currency")),
     };
-    let late_success = match row.get_ref("late_success")?.as_i64() {
-        Ok(0) => false,
-        Ok(1) => true,
-        Ok(_) | Err(_) => return Err(Trouble::Impossible("late_success")),
-    };
     let receipt = Receipt {
         key: text(row, "key", |text| Key::parse(text).ok())?,
         fingerprint: text(row, "fingerprint", |text| Fingerprint::parse(text).ok())?,
@@ -89,7 +92,8 @@ pub(super) fn receipt(row: &Row<'_>) -> Result<(i64, Receipt), Trouble> {
         lease_expires_at: moment(row, "lease_expires_at_ms")?,
         settled_at: moment(row, "settled_at_ms")?,
         settled_by: optional_text(row, "settled_by", SettledBy::parse)?,
-        late_success,
+        late_success: flag(row, "late_success")?,
+        contested: flag(row, "contested")?,
         reason: optional_text(row, "reason", |text| Text::parse(text).ok())?,
         result: optional_text(row, "result", |text| {
             Some(ResultJson::from_compact(text.to_owned()))
@@ -121,6 +125,7 @@ pub(super) fn with_parameters<T>(
         ":settled_at_ms": ms(receipt.settled_at),
         ":settled_by": receipt.settled_by.map(SettledBy::as_str),
         ":late_success": receipt.late_success,
+        ":contested": receipt.contested,
         ":reason": receipt.reason.as_ref().map(Text::as_str),
         ":result": receipt.result.as_ref().map(ResultJson::as_str),
     })

@@ -39,6 +39,7 @@ CREATE TABLE receipt_ledger_receipt (
     settled_at_ms INTEGER CHECK ((settled_at_ms IS NULL) = (state NOT IN ('succeeded', 'failed'))),
     settled_by TEXT CHECK (settled_by IN ('caller', 'reconciled')),
     late_success INTEGER NOT NULL CHECK (late_success IN (0, 1)),
+    contested INTEGER NOT NULL CHECK (contested = 0 OR (contested = 1 AND late_success = 1 AND state = 'failed')),
     reason TEXT CHECK (length(CAST(reason AS BLOB)) BETWEEN 1 AND 4096),
     result TEXT CHECK (result IS NULL OR (state = 'succeeded' AND length(CAST(result AS BLOB)) BETWEEN 1 AND 8388608)),
     CHECK ((settled_by IS NULL) = (settled_at_ms IS NULL))

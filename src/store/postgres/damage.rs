@@ -1,0 +1,38 @@
+//! Damage below the level of receipts, as far as a client of the server can see it.
+
+use super::error::Trouble;
+use super::row::{number, required};
+use super::session::Session;
+use super::wire::Statement;
+
+/// Rows that belong to nothing, and what they are.
+const ORPHANS: [(&str, &str); 3] = [
+    (
+        "rows of history belong to no receipt",
+        "SELECT count(*) AS found FROM receipt_ledger.history \
+         WHERE NOT EXISTS (SELECT FROM receipt_ledger.receipt WHERE id = history.receipt AND key IS NOT NULL)",
+    ),
+    (
+        "payloads belong to no receipt",
+        "SELECT count(*) AS found FROM receipt_ledger.payload \
+         WHERE NOT EXISTS (SELECT FROM receipt_ledger.receipt WHERE id = payload.receipt AND key IS NOT NULL)",
+    ),
+    (
+        "payloads of receipts that have succeeded were not erased",
+        "SELECT count(*) AS found FROM receipt_ledger.payload \
+         WHERE EXISTS (SELECT FROM receipt_ledger.receipt WHERE id = payload.receipt AND state = 'succeeded')",
+    ),
+];
+
+/// Looks for rows that belong to nothing. Pages and indexes are the server's: `pg_amcheck` looks at those.
+pub(super) fn look_for(session: &mut Session, each: &mut dyn FnMut(String)) -> Result<(), Trouble> {
+    for (what, sql) in ORPHANS {
+        let answers = session.ask_without_limit(&[Statement::new(sql)])?;
+        let row = answers[0].rows.first();
+        let count: u64 = required(row.ok_or(Trouble::Impossible("found"))?, "found", number)?;
+        if count > 0 {
+            each(format!("{count} {what}"));
+        }
+    }
+    Ok(())
+}

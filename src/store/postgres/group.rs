@@ -1,0 +1,275 @@
+//! Many steps in one transaction: their keys are read, or locked, together, the rules run in order over what was read,
+//! and what they want kept is written together.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::alone;
+use super::array::Array;
+use super::error::Trouble;
+use super::meta::{self, Head};
+use super::patience::Patience;
+use super::receipts::{self, find, lock};
+use super::row::{self, Stored, number, required};
+use super::session::{Proof, Session, token};
+use super::wire::{Answer, Statement};
+use super::writes::Writes;
+use crate::decide::Change;
+use crate::error::Error;
+use crate::receipt::{Entry, Event, EventKind, HistoryRow, Key, KeyDigest, Timestamp};
+use crate::store::{Reading, Step};
+
+/// Which conflicts are known, and the whole history where it is asked for.
+const DETAILS: &str = "\
+SELECT receipt, at_ms, event, attempt, actor, detail FROM receipt_ledger.history \
+WHERE receipt = ANY($1::bigint[]) AND (event = 'conflict' OR receipt = ANY($2::bigint[])) \
+ORDER BY receipt, sequence";
+
+/// What is known of a key while the steps are taken.
+#[derive(Debug, Default)]
+struct Item {
+    /// What was stored before the first step.
+    stored: Option<Stored>,
+    /// A column of it that holds what no ledger writes.
+    broken: Option<&'static str>,
+    entry: Option<Entry>,
+    entry_changed: bool,
+    events: Vec<Event>,
+    payload: Option<Arc<[u8]>>,
+    conflicts: Vec<Option<String>>,
+    history: Vec<HistoryRow>,
+}
+
+/// Every key of the steps.
+type Items = HashMap<KeyDigest, Item>;
+
+/// Takes the steps. A step that cannot be read fails alone; where the server refuses to write one, all are taken again,
+/// one at a time.
+pub(super) fn group(
+    session: &mut Session,
+    patience: Patience,
+    steps: &mut [Step<'_>],
+) -> Result<Vec<Result<(), Error>>, Trouble> {
+    session.connected(patience)?;
+    let keys = keys(steps);
+    let array = receipts::digests(&keys);
+    let answers = session.ask(&[find(&array), Statement::new(meta::HEAD)], patience)?;
+    let (mut items, head) = items(session, patience, steps, &answers)?;
+    head.decides(session)?;
+    let mut now = session.now(&head);
+    let mut done = take(session, steps, &mut items, now);
+    let changes = |items: &Items| items.values().any(Item::changes);
+    if !changes(&items) {
+        return Ok(done);
+    }
+    let decides_what_is_there = |item: &Item| item.changes() && item.stored.is_some();
+    let mut statements = Session::entering(patience);
+    if items.values().any(decides_what_is_there) {
+        statements.extend([lock(&array), Statement::new(meta::HEAD)]);
+        let mut answers = session.ask(&statements, patience)?;
+        let answers = answers.split_off(answers.len() - 2);
+        let (locked, head) = self::items(session, patience, steps, &answers)?;
+        head.decides(session)?;
+        head.commit_counts(session)?;
+        items = locked;
+        now = session.now(&head);
+        done = take(session, steps, &mut items, now);
+        if !changes(&items) {
+            session.roll_back(patience);
+            return Ok(done);
+        }
+        statements = Vec::new();
+    }
+    match write(session, patience, statements, &keys, &items, now) {
+        Ok(()) => Ok(done),
+        // Something in one of them: only taken one at a time do they tell which.
+        Err(Trouble::Server(error))
+            if error.code.starts_with("22") || error.code.starts_with("23") =>
+        {
+            alone::group(session, patience, steps)
+        }
+        Err(trouble) => Err(trouble),
+    }
+}
+
+/// Each key once, in the order in which it first comes: new receipts come on record in that order.
+fn keys(steps: &[Step<'_>]) -> Vec<KeyDigest> {
+    let mut seen = HashSet::new();
+    let digests = steps.iter().map(|step| KeyDigest::of(key(step)));
+    digests.filter(|digest| seen.insert(*digest)).collect()
+}
+
+fn key<'a>(step: &Step<'a>) -> &'a Key {
+    match step {
+        Step::Update(key, _) | Step::Read(key, ..) => key,
+    }
+}
+
+/// What is stored for the steps' keys, with as much of their history as the steps need.
+fn items(
+    session: &mut Session,
+    patience: Patience,
+    steps: &[Step<'_>],
+    answers: &[Answer],
+) -> Result<(Items, Head), Trouble> {
+    let head = Head::of(&answers[1], session)?;
+    let mut items = Items::new();
+    let mut digest_of = HashMap::new();
+    for row in &answers[0].rows {
+        let digest = required(row, "key_digest", |hex| row::bytes(hex).map(KeyDigest))?;
+        let item = items.entry(digest).or_default();
+        match row::stored(row) {
+            Ok(stored) => {
+                digest_of.insert(stored.id, digest);
+                item.entry = Some(stored.entry.clone());
+                item.stored = Some(stored);
+            }
+            Err(Trouble::Impossible(column)) => item.broken = Some(column),
+            Err(trouble) => return Err(trouble),
+        }
+    }
+    let wanted: Array = steps
+        .iter()
+        .filter(|step| matches!(step, Step::Read(_, true, _)))
+        .filter_map(|step| items.get(&KeyDigest::of(key(step)))?.stored.as_ref())
+        .map(|stored| stored.id.to_string())
+        .collect();
+    if digest_of.is_empty() {
+        return Ok((items, head));
+    }
+    let ids: Array = digest_of.keys().map(i64::to_string).collect();
+    let asked = Statement::new(DETAILS).with(ids).with(wanted);
+    let answers = session.ask(&[asked], patience)?;
+    for row in &answers[0].rows {
+        let id: i64 = required(row, "receipt", number)?;
+        let Some(item) = digest_of.get(&id).and_then(|digest| items.get_mut(digest)) else {
+            continue;
+        };
+        match row::history(row) {
+            Ok(row) => {
+                if row.event.kind == EventKind::Conflict {
+                    item.conflicts.push(row.event.detail.clone());
+                }
+                item.history.push(row);
+            }
+            Err(Trouble::Impossible(column)) => item.broken = Some(column),
+            Err(trouble) => return Err(trouble),
+        }
+    }
+    Ok((items, head))
+}
+
+/// Runs the steps over what is known of their keys.
+fn take(
+    session: &Session,
+    steps: &mut [Step<'_>],
+    items: &mut Items,
+    now: Timestamp,
+) -> Vec<Result<(), Error>> {
+    let mut take_one = |step: &mut Step<'_>| {
+        let key = key(step);
+        let item = items.entry(KeyDigest::of(key)).or_default();
+        if let Some(stored) = &item.stored {
+            receipts::refuse_other_key(stored, key)?;
+        }
+        if let Some(column) = item.broken {
+            return Err(Trouble::Impossible(column));
+        }
+        match step {
+            Step::Update(_, rule) => item.change(rule(item.entry.as_ref(), now), now),
+            Step::Read(_, with_history, reading) => {
+                let history = if *with_history {
+                    item.history.clone()
+                } else {
+                    Vec::new()
+                };
+                **reading = Some(Reading {
+                    entry: item.entry.clone(),
+                    now,
+                    history,
+                });
+            }
+        }
+        Ok(())
+    };
+    let told = |trouble: Trouble| trouble.told("write to", session.name(), session.busy_timeout());
+    steps
+        .iter_mut()
+        .map(|step| take_one(step).map_err(told))
+        .collect()
+}
+
+impl Item {
+    fn changes(&self) -> bool {
+        self.entry_changed || !self.events.is_empty()
+    }
+
+    fn change(&mut self, change: Change, now: Timestamp) {
+        if let Some(entry) = change.entry {
+            self.entry = Some(entry);
+            self.entry_changed = true;
+            self.payload = self.payload.take().or(change.payload);
+        }
+        if !matches!(self.entry, Some(Entry::Whole(_))) {
+            return;
+        }
+        for event in change.events {
+            if event.kind == EventKind::Conflict {
+                if self.conflicts.contains(&event.detail) {
+                    continue;
+                }
+                self.conflicts.push(event.detail.clone());
+            }
+            self.history.push(HistoryRow {
+                at: now,
+                event: event.clone(),
+            });
+            self.events.push(event);
+        }
+    }
+
+    fn as_change(&self) -> Change {
+        Change {
+            entry: self.entry.clone().filter(|_| self.entry_changed),
+            events: self.events.clone(),
+            payload: self.payload.clone(),
+        }
+    }
+}
+
+/// Writes what has changed and commits it.
+fn write(
+    session: &mut Session,
+    patience: Patience,
+    mut statements: Vec<Statement<'_>>,
+    order: &[KeyDigest],
+    items: &Items,
+    now: Timestamp,
+) -> Result<(), Trouble> {
+    let token = token()?;
+    let mut writes = Writes::new(&token);
+    let mut first_changed = None;
+    for digest in order {
+        let Some(item) = items.get(digest).filter(|item| item.changes()) else {
+            continue;
+        };
+        first_changed.get_or_insert(*digest);
+        writes.add(digest, item.stored.as_ref(), &item.as_change(), now);
+    }
+    let first = statements.len();
+    statements.extend(writes.statements());
+    statements.push(Statement::new(meta::HEAD));
+    let answers = session.ask(&statements, patience)?;
+    if answers[first].count() < writes.new_count() {
+        let head = Head::of(&answers[answers.len() - 1], session)?;
+        head.decides(session)?;
+        head.commit_counts(session)?;
+        return Err(Trouble::Rival);
+    }
+    let proof = first_changed.map(|digest| Proof {
+        digest,
+        token: &token,
+    });
+    session.commit(Vec::new(), proof, patience)?;
+    Ok(())
+}

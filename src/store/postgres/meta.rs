@@ -1,0 +1,120 @@
+//! What the ledger and its server say of themselves, with the server's clock.
+
+use super::error::Trouble;
+use super::row::{flag, moment, number, optional, required};
+use super::schema;
+use super::session::Session;
+use super::wire::{Answer, Statement};
+use crate::error::Error;
+use crate::receipt::Timestamp;
+use crate::store::Standing;
+
+/// Asked behind whatever was locked, so that the clock is read after.
+pub(super) const HEAD: &str = "\
+SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms, \
+       current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit, \
+       pg_is_in_recovery() AS standby, \
+       (SELECT value FROM receipt_ledger.meta WHERE name = 'schema_version') AS schema_version, \
+       (SELECT value FROM receipt_ledger.meta WHERE name = 'standing') AS standing, \
+       (SELECT value FROM receipt_ledger.meta WHERE name = 'forgotten') AS forgotten";
+
+/// What is asked of a transaction in the same statement that writes its first row: a commit counts, and the ledger
+/// decides. (`LOCK TABLE` stands before it, so nobody changes either meanwhile.)
+macro_rules! decides {
+    () => {
+        "current_setting('synchronous_commit') IN ('on', 'remote_apply') AND current_setting('fsync') = 'on' \
+         AND NOT EXISTS (SELECT FROM receipt_ledger.meta WHERE name = 'standing' AND value <> 'in_use')"
+    };
+}
+pub(super) use decides;
+
+pub(super) const SET: &str = "\
+INSERT INTO receipt_ledger.meta (name, value) VALUES ($1, $2) \
+ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+
+pub(super) const FSYNC_OFF: &str =
+    "the server runs with fsync=off: what it commits is lost with the next power cut";
+
+/// The answer to [`HEAD`].
+#[derive(Debug, Clone)]
+pub(super) struct Head {
+    pub(super) now: Timestamp,
+    pub(super) standing: Standing,
+    pub(super) forgotten: u64,
+    fsync: bool,
+    synchronous_commit: String,
+    standby: bool,
+}
+
+impl Head {
+    /// Reads the answer, and refuses a ledger that a newer version of the program has changed.
+    pub(super) fn of(answer: &Answer, session: &Session) -> Result<Head, Trouble> {
+        let row = answer.rows.first().ok_or(Trouble::Impossible("now_ms"))?;
+        let found = required(row, "schema_version", number)?;
+        let known = schema::version();
+        if found > known {
+            return Err(Trouble::Ledger(Error::NewerLedger {
+                ledger: session.name().to_owned(),
+                found,
+                known,
+            }));
+        }
+        let owned = |text: &str| Some(text.to_owned());
+        Ok(Head {
+            now: required(row, "now_ms", moment)?,
+            standing: optional(row, "standing", Standing::parse)?.unwrap_or(Standing::InUse),
+            forgotten: optional(row, "forgotten", number)?.unwrap_or(0),
+            fsync: required(row, "fsync", owned)? == "on",
+            synchronous_commit: required(row, "synchronous_commit", owned)?,
+            standby: required(row, "standby", flag)?,
+        })
+    }
+
+    /// Refuses a ledger that does not decide, and a server whose commits do not count.
+    pub(super) fn decides(&self, session: &Session) -> Result<(), Trouble> {
+        self.writes(session)?;
+        let ledger = session.name().to_owned();
+        match self.standing {
+            Standing::InUse => Ok(()),
+            Standing::Copy => Err(Trouble::Ledger(Error::Copy { ledger })),
+            Standing::Retired => Err(Trouble::Ledger(Error::Retired { ledger })),
+        }
+    }
+
+    /// Refuses a server whose commits do not count.
+    pub(super) fn writes(&self, session: &Session) -> Result<(), Trouble> {
+        let refused = if self.standby {
+            "the server is a standby, which can only be read"
+        } else if !self.fsync {
+            FSYNC_OFF
+        } else {
+            return Ok(());
+        };
+        Err(refuse(session, refused.to_owned()))
+    }
+
+    /// Inside a transaction that is to be committed: that its commit will count.
+    pub(super) fn commit_counts(&self, session: &Session) -> Result<(), Trouble> {
+        match &*self.synchronous_commit {
+            "on" | "remote_apply" => Ok(()),
+            other => Err(refuse(
+                session,
+                format!("the server keeps synchronous_commit={other}"),
+            )),
+        }
+    }
+}
+
+/// A reason not to write.
+pub(super) fn refuse(session: &Session, why: String) -> Trouble {
+    Trouble::Ledger(Error::Io {
+        action: "write to",
+        ledger: session.name().to_owned(),
+        source: why.into(),
+    })
+}
+
+/// A statement that keeps a value under a name.
+pub(super) fn set(name: &'static str, value: impl Into<String>) -> Statement<'static> {
+    Statement::new(SET).with(name).with(value)
+}

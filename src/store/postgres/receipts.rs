@@ -1,0 +1,265 @@
+//! Finding and keeping one key's entry and history.
+
+use std::time::Duration;
+
+use super::array::Array;
+use super::error::Trouble;
+use super::meta::{self, Head};
+use super::patience::Patience;
+use super::row::{self, Stored, flag, receipt_columns, required};
+use super::session::{Committed, Proof, Session, bytea, token};
+use super::wire::{Answer, Statement};
+use super::writes::Writes;
+use crate::decide::Change;
+use crate::receipt::{EventKind, Key, KeyDigest};
+use crate::store::{Reading, Rule};
+
+const FIND: &str = concat!(
+    "SELECT ",
+    receipt_columns!(),
+    " FROM receipt_ledger.receipt WHERE key_digest = ANY($1::bytea[])"
+);
+
+/// In one order for everybody, so that two callers do not wait for each other.
+const LOCK: &str = concat!(
+    "SELECT ",
+    receipt_columns!(),
+    " FROM receipt_ledger.receipt WHERE key_digest = ANY($1::bytea[]) ORDER BY receipt.key_digest FOR UPDATE"
+);
+
+const HAS_CONFLICT: &str = "\
+SELECT EXISTS (SELECT FROM receipt_ledger.history \
+               WHERE receipt = $1::bigint AND event = 'conflict' AND detail = $2) AS known";
+
+/// History of these receipts, oldest first.
+pub(super) const HISTORY: &str = "\
+SELECT receipt, at_ms, event, attempt, actor, detail FROM receipt_ledger.history \
+WHERE receipt = ANY($1::bigint[]) ORDER BY receipt, sequence";
+
+const HISTORY_OF_KEY: &str = "\
+SELECT at_ms, event, attempt, actor, detail FROM receipt_ledger.history \
+WHERE receipt = (SELECT id FROM receipt_ledger.receipt WHERE key_digest = $1::bytea) ORDER BY sequence";
+
+/// One view of everything, which holds nobody up.
+pub(super) const VIEW: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+/// Longest wait for somebody who is creating the same receipt: then the clock is read again.
+const RIVAL_WAIT: Duration = Duration::from_millis(100);
+
+/// Digests as a value of type `bytea[]`.
+pub(super) fn digests<'a>(digests: impl IntoIterator<Item = &'a KeyDigest>) -> String {
+    let array: Array = digests.into_iter().map(|digest| bytea(&digest.0)).collect();
+    array.into()
+}
+
+/// The statement that reads these keys' rows, and the one that locks them.
+pub(super) fn find(array: &str) -> Statement<'static> {
+    Statement::new(FIND).with(array)
+}
+
+/// See [`find`].
+pub(super) fn lock(array: &str) -> Statement<'static> {
+    Statement::new(LOCK).with(array)
+}
+
+/// Runs a rule on what is stored for a key and keeps what it wants. What changes nothing is answered from a look that
+/// locks nothing and writes nothing; everything else is decided under the key's lock.
+pub(super) fn update(
+    session: &mut Session,
+    patience: Patience,
+    key: &Key,
+    rule: &mut Rule<'_>,
+) -> Result<(), Trouble> {
+    let digest = KeyDigest::of(key);
+    let array = digests([&digest]);
+    let looked = session.ask(&[find(&array), Statement::new(meta::HEAD)], patience)?;
+    let head = Head::of(&looked[1], session)?;
+    head.decides(session)?;
+    let stored = one(&looked[0], key)?;
+    let now = session.now(&head);
+    let change = rule(stored.as_ref().map(|stored| &stored.entry), now);
+    match stored {
+        _ if change.is_none() => Ok(()),
+        Some(stored) if is_known_conflict(session, patience, &stored, &change)? => Ok(()),
+        Some(_) => locked(session, patience, key, &digest, rule),
+        None if change.entry.is_none() => Ok(()),
+        None => {
+            let token = token()?;
+            let mut writes = Writes::new(&token);
+            writes.add(&digest, None, &change, now);
+            fresh(session, patience, &digest, &writes)
+        }
+    }
+}
+
+/// Puts a key's first row into place. Nobody can hold a row that is not there: the row itself is the lock, and whoever
+/// comes second finds it and looks again.
+fn fresh(
+    session: &mut Session,
+    patience: Patience,
+    digest: &KeyDigest,
+    writes: &Writes<'_>,
+) -> Result<(), Trouble> {
+    let mut statements = Session::entering(patience.at_most(RIVAL_WAIT));
+    let first = statements.len();
+    statements.extend(writes.statements());
+    let head = statements.len();
+    statements.push(Statement::new(meta::HEAD));
+    let proof = Proof {
+        digest: *digest,
+        token: writes.token(),
+    };
+    let answers = match session.commit(statements, Some(proof), patience) {
+        Ok(Committed::Proven) => return Ok(()),
+        Ok(Committed::Told(answers)) => answers,
+        Err(Trouble::Server(error)) if error.code == "55P03" && !patience.is_over() => {
+            return Err(Trouble::Rival);
+        }
+        Err(trouble) => return Err(trouble),
+    };
+    if answers[first].count() == writes.new_count() {
+        return Ok(());
+    }
+    // The row was not written, and nothing with it.
+    let head = Head::of(&answers[head], session)?;
+    head.decides(session)?;
+    head.commit_counts(session)?;
+    Err(Trouble::Rival)
+}
+
+/// Locks a key's row, runs the rule on what it holds by then, and keeps what it wants.
+fn locked(
+    session: &mut Session,
+    patience: Patience,
+    key: &Key,
+    digest: &KeyDigest,
+    rule: &mut Rule<'_>,
+) -> Result<(), Trouble> {
+    let (stored, head) = enter(session, patience, key, digest)?;
+    let now = session.now(&head);
+    let change = rule(Some(&stored.entry), now);
+    if change.is_none() {
+        session.roll_back(patience);
+        return Ok(());
+    }
+    let token = token()?;
+    let mut writes = Writes::new(&token);
+    writes.add(digest, Some(&stored), &change, now);
+    let proof = Proof {
+        digest: *digest,
+        token: &token,
+    };
+    session.commit(writes.statements(), Some(proof), patience)?;
+    Ok(())
+}
+
+/// Begins a transaction that holds a key's row.
+pub(super) fn enter(
+    session: &mut Session,
+    patience: Patience,
+    key: &Key,
+    digest: &KeyDigest,
+) -> Result<(Stored, Head), Trouble> {
+    session.connected(patience)?;
+    let mut statements = Session::entering(patience);
+    statements.push(lock(&digests([digest])));
+    statements.push(Statement::new(meta::HEAD));
+    let answers = session.ask(&statements, patience)?;
+    let [.., rows, head] = &answers[..] else {
+        return Err(Trouble::Rival);
+    };
+    let head = Head::of(head, session)?;
+    head.decides(session)?;
+    head.commit_counts(session)?;
+    // Deleted meanwhile: then it is looked at as one that was never there.
+    let stored = one(rows, key)?.ok_or(Trouble::Rival)?;
+    Ok((stored, head))
+}
+
+/// What the only row holds. A digest that stands for another key is damage.
+fn one(answer: &Answer, key: &Key) -> Result<Option<Stored>, Trouble> {
+    let Some(row) = answer.rows.first() else {
+        return Ok(None);
+    };
+    let stored = row::stored(row)?;
+    refuse_other_key(&stored, key)?;
+    Ok(Some(stored))
+}
+
+/// See [`one`].
+pub(super) fn refuse_other_key(stored: &Stored, key: &Key) -> Result<(), Trouble> {
+    use crate::receipt::Entry;
+    match &stored.entry {
+        Entry::Whole(receipt) if receipt.key != *key => Err(Trouble::Impossible("key_digest")),
+        Entry::Whole(_) | Entry::Pruned(_) => Ok(()),
+    }
+}
+
+/// Whether all that is to be written is a conflict that is on record already.
+fn is_known_conflict(
+    session: &mut Session,
+    patience: Patience,
+    stored: &Stored,
+    change: &Change,
+) -> Result<bool, Trouble> {
+    let [event] = &change.events[..] else {
+        return Ok(false);
+    };
+    if change.entry.is_some() || event.kind != EventKind::Conflict {
+        return Ok(false);
+    }
+    let asked = Statement::new(HAS_CONFLICT)
+        .with(stored.id.to_string())
+        .with_optional(event.detail.clone());
+    let answers = session.ask(&[asked], patience)?;
+    let row = answers[0].rows.first();
+    required(row.ok_or(Trouble::Impossible("known"))?, "known", flag)
+}
+
+/// A key's entry, and its history if asked for, from one view.
+pub(super) fn read(
+    session: &mut Session,
+    patience: Patience,
+    key: &Key,
+    with_history: bool,
+) -> Result<Reading, Trouble> {
+    session.connected(patience)?;
+    let mut statements = reading(key, with_history);
+    if with_history {
+        statements.insert(0, Statement::new(VIEW));
+        statements.push(Statement::new("COMMIT"));
+    }
+    let answers = session.ask(&statements, patience)?;
+    as_reading(session, key, &answers[usize::from(with_history)..])
+}
+
+/// The same inside a transaction.
+pub(super) fn read_inside(
+    session: &mut Session,
+    patience: Patience,
+    key: &Key,
+    with_history: bool,
+) -> Result<Reading, Trouble> {
+    let answers = session.ask(&reading(key, with_history), patience)?;
+    as_reading(session, key, &answers)
+}
+
+fn reading(key: &Key, with_history: bool) -> Vec<Statement<'static>> {
+    let digest = KeyDigest::of(key);
+    let mut statements = vec![find(&digests([&digest])), Statement::new(meta::HEAD)];
+    if with_history {
+        statements.push(Statement::new(HISTORY_OF_KEY).with(bytea(&digest.0)));
+    }
+    statements
+}
+
+fn as_reading(session: &Session, key: &Key, answers: &[Answer]) -> Result<Reading, Trouble> {
+    let stored = one(&answers[0], key)?;
+    let head = Head::of(&answers[1], session)?;
+    let rows = answers.get(2).map_or(&[][..], |answer| &answer.rows);
+    Ok(Reading {
+        entry: stored.map(|stored| stored.entry),
+        now: session.now(&head),
+        history: rows.iter().map(row::history).collect::<Result<_, _>>()?,
+    })
+}

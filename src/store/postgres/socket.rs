@@ -1,0 +1,117 @@
+//! The transport of a connection: a Unix socket, TCP, or TLS over TCP, with a deadline on every wait.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use rustls::{ClientConnection, StreamOwned};
+
+/// Shortest wait that can be asked of a socket.
+const WAIT_MIN: Duration = Duration::from_millis(1);
+
+/// Bytes to and from the server as they travel.
+#[derive(Debug)]
+pub(super) enum Socket {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+/// Bytes to and from the server as they are meant.
+pub(super) enum Stream {
+    Plain(Socket),
+    Tls(Box<StreamOwned<ClientConnection, Socket>>),
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stream::Plain(socket) => socket.fmt(f),
+            Stream::Tls(_) => f.write_str("Tls"),
+        }
+    }
+}
+
+impl Socket {
+    /// Has reads and writes give up at the deadline.
+    pub(super) fn wait_until(&self, deadline: Option<Instant>) -> io::Result<()> {
+        let left = match deadline {
+            None => None,
+            Some(deadline) => {
+                let left = deadline.saturating_duration_since(Instant::now());
+                Some(left.max(WAIT_MIN))
+            }
+        };
+        match self {
+            Socket::Unix(socket) => {
+                socket.set_read_timeout(left)?;
+                socket.set_write_timeout(left)
+            }
+            Socket::Tcp(socket) => {
+                socket.set_read_timeout(left)?;
+                socket.set_write_timeout(left)
+            }
+        }
+    }
+}
+
+impl Stream {
+    /// Has reads and writes give up at the deadline.
+    pub(super) fn wait_until(&self, deadline: Option<Instant>) -> io::Result<()> {
+        match self {
+            Stream::Plain(socket) => socket.wait_until(deadline),
+            Stream::Tls(tls) => tls.sock.wait_until(deadline),
+        }
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(socket) => socket.read(buffer),
+            Socket::Tcp(socket) => socket.read(buffer),
+        }
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(socket) => socket.write(buffer),
+            Socket::Tcp(socket) => socket.write(buffer),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Socket::Unix(socket) => socket.flush(),
+            Socket::Tcp(socket) => socket.flush(),
+        }
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Plain(socket) => socket.read(buffer),
+            Stream::Tls(tls) => tls.read(buffer),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Plain(socket) => socket.write(buffer),
+            Stream::Tls(tls) => tls.write(buffer),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Stream::Plain(socket) => socket.flush(),
+            Stream::Tls(tls) => tls.flush(),
+        }
+    }
+}

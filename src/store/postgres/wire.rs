@@ -1,0 +1,360 @@
+//! A connection's messages: statements out, answers in, each answer with the tag and the warnings that came with it.
+//!
+//! Statements are unnamed and go out many at a time; the server takes them in order and stops at the first that fails.
+//! Nothing of a session is relied on, so that a pooler may stand between.
+
+use std::io::{self, Read, Write};
+use std::rc::Rc;
+use std::time::Instant;
+
+use bytes::{Bytes, BytesMut};
+use fallible_iterator::FallibleIterator;
+use postgres_protocol::IsNull;
+use postgres_protocol::message::backend::{ErrorFields, Message};
+use postgres_protocol::message::frontend;
+
+use super::socket::Stream;
+
+/// Bytes asked for in one read.
+const READ_BYTES: usize = 16 * 1024;
+
+/// A statement and its values, written as text.
+#[derive(Debug, Clone)]
+pub(super) struct Statement<'a> {
+    sql: &'a str,
+    values: Vec<Option<String>>,
+}
+
+impl<'a> Statement<'a> {
+    /// A statement without values.
+    pub(super) fn new(sql: &'a str) -> Statement<'a> {
+        Statement {
+            sql,
+            values: Vec::new(),
+        }
+    }
+
+    /// The next value.
+    pub(super) fn with(self, value: impl Into<String>) -> Statement<'a> {
+        self.with_optional(Some(value.into()))
+    }
+
+    /// The next value, which may be NULL.
+    pub(super) fn with_optional(mut self, value: Option<String>) -> Statement<'a> {
+        self.values.push(value);
+        self
+    }
+}
+
+/// What a statement was answered with.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Answer {
+    /// What it returned.
+    pub(super) rows: Vec<Row>,
+    /// What was done, as `COMMIT` or `INSERT 0 1`.
+    pub(super) tag: String,
+    /// The first warning that came with it.
+    pub(super) warning: Option<String>,
+}
+
+impl Answer {
+    /// How many rows it touched.
+    pub(super) fn count(&self) -> u64 {
+        let last = self.tag.rsplit(' ').next();
+        last.and_then(|count| count.parse().ok()).unwrap_or(0)
+    }
+}
+
+/// A row: values as text, by the names of their columns.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    columns: Rc<[String]>,
+    values: Vec<Option<Bytes>>,
+}
+
+impl Row {
+    /// How many bytes its values have.
+    pub(super) fn bytes(&self) -> usize {
+        self.values.iter().flatten().map(Bytes::len).sum()
+    }
+
+    /// A column's text; the outer `None` where there is no such column or it is not UTF-8.
+    pub(super) fn get(&self, column: &str) -> Option<Option<&str>> {
+        let at = self.columns.iter().position(|name| name == column)?;
+        match self.values.get(at)? {
+            None => Some(None),
+            Some(bytes) => std::str::from_utf8(bytes).ok().map(Some),
+        }
+    }
+}
+
+/// The server's own words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ServerError {
+    /// Five characters of SQLSTATE.
+    pub(super) code: String,
+    pub(super) message: String,
+    /// Whether the connection ends with it.
+    pub(super) fatal: bool,
+    /// Which of the statements sent together it answers.
+    pub(super) statement: usize,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// The server refused.
+    Server(ServerError),
+    /// The connection is gone.
+    Lost(io::Error),
+    /// The time was over.
+    Late,
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Fault {
+        match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Fault::Late,
+            _ => Fault::Lost(error),
+        }
+    }
+}
+
+/// A connection whose messages go both ways.
+#[derive(Debug)]
+pub(super) struct Wire {
+    stream: Stream,
+    incoming: BytesMut,
+    outgoing: BytesMut,
+    /// What the server says of itself.
+    parameters: Vec<(String, String)>,
+    /// Whether it can still be spoken on.
+    broken: bool,
+    in_transaction: bool,
+}
+
+impl Wire {
+    pub(super) fn new(stream: Stream) -> Wire {
+        Wire {
+            stream,
+            incoming: BytesMut::new(),
+            outgoing: BytesMut::new(),
+            parameters: Vec::new(),
+            broken: false,
+            in_transaction: false,
+        }
+    }
+
+    /// Where messages are put before [`Wire::send`].
+    pub(super) fn outgoing(&mut self) -> &mut BytesMut {
+        &mut self.outgoing
+    }
+
+    /// What the server says of itself under this name.
+    pub(super) fn parameter(&self, name: &str) -> Option<&str> {
+        let found = self.parameters.iter().rev().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    /// Whether a transaction was begun and has not ended.
+    pub(super) fn in_transaction(&self) -> bool {
+        self.in_transaction
+    }
+
+    /// Sends statements together and takes their answers, or the first fault. Without a deadline it waits for as long as
+    /// the connection lives.
+    pub(super) fn exchange(
+        &mut self,
+        statements: &[Statement<'_>],
+        deadline: Option<Instant>,
+    ) -> Result<Vec<Answer>, Fault> {
+        for statement in statements {
+            self.put(statement)?;
+        }
+        frontend::sync(&mut self.outgoing);
+        self.send(deadline)?;
+        self.answers(statements.len(), deadline)
+    }
+
+    /// Sends a script of many statements without values.
+    pub(super) fn script(&mut self, sql: &str, deadline: Option<Instant>) -> Result<(), Fault> {
+        frontend::query(sql, &mut self.outgoing)?;
+        self.send(deadline)?;
+        self.answers(1, deadline).map(|_| ())
+    }
+
+    fn put(&mut self, statement: &Statement<'_>) -> Result<(), Fault> {
+        let out = &mut self.outgoing;
+        frontend::parse("", statement.sql, [], out)?;
+        let write = |value: &Option<String>, out: &mut BytesMut| match value {
+            Some(text) => {
+                out.extend_from_slice(text.as_bytes());
+                Ok(IsNull::No)
+            }
+            None => Ok(IsNull::Yes),
+        };
+        frontend::bind("", "", [], &statement.values, write, [], out).map_err(|error| {
+            let error = match error {
+                frontend::BindError::Conversion(error) => io::Error::other(error),
+                frontend::BindError::Serialization(error) => error,
+            };
+            Fault::Lost(error)
+        })?;
+        frontend::describe(b'P', "", out)?;
+        frontend::execute("", 0, out)?;
+        Ok(())
+    }
+
+    /// Sends what was put together. A connection that this fails on is not used again.
+    pub(super) fn send(&mut self, deadline: Option<Instant>) -> Result<(), Fault> {
+        let outgoing = self.outgoing.split();
+        self.stream
+            .wait_until(deadline)
+            .and_then(|()| self.stream.write_all(&outgoing))
+            .and_then(|()| self.stream.flush())
+            .map_err(|error| {
+                self.broken = true;
+                Fault::from(error)
+            })
+    }
+
+    /// The next message that is not about the session. A connection that this fails on is not used again.
+    pub(super) fn message(&mut self, deadline: Option<Instant>) -> Result<Message, Fault> {
+        loop {
+            match self.next_message(deadline) {
+                Ok(Message::ParameterStatus(body)) => {
+                    let named = |text: io::Result<&str>| text.unwrap_or_default().to_owned();
+                    let (name, value) = (named(body.name()), named(body.value()));
+                    self.parameters.push((name, value));
+                }
+                Ok(Message::NotificationResponse(_)) => {}
+                Ok(message) => return Ok(message),
+                Err(error) => {
+                    self.broken = true;
+                    return Err(error.into());
+                }
+            }
+        }
+    }
+
+    fn next_message(&mut self, deadline: Option<Instant>) -> io::Result<Message> {
+        loop {
+            if let Some(message) = Message::parse(&mut self.incoming)? {
+                return Ok(message);
+            }
+            self.stream.wait_until(deadline)?;
+            let filled = self.incoming.len();
+            self.incoming.resize(filled + READ_BYTES, 0);
+            let read = loop {
+                match self.stream.read(&mut self.incoming[filled..]) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                        self.stream.wait_until(deadline)?;
+                    }
+                    read => break read,
+                }
+            };
+            self.incoming
+                .truncate(filled + read.as_ref().map_or(0, |read| *read));
+            if read? == 0 {
+                return Err(io::Error::new(
+                    io::ErrorKind::UnexpectedEof,
+                    "the server closed the connection",
+                ));
+            }
+        }
+    }
+
+    fn answers(
+        &mut self,
+        expected: usize,
+        deadline: Option<Instant>,
+    ) -> Result<Vec<Answer>, Fault> {
+        let mut answers = Vec::with_capacity(expected);
+        let mut answer = Answer::default();
+        let mut columns: Rc<[String]> = Rc::new([]);
+        let mut refused = None;
+        loop {
+            match self.message(deadline) {
+                Ok(Message::RowDescription(body)) => {
+                    let names = body.fields().map(|field| Ok(field.name().to_owned()));
+                    columns = names.collect::<Vec<_>>()?.into();
+                }
+                Ok(Message::DataRow(body)) => {
+                    let value = |range: Option<std::ops::Range<usize>>| {
+                        Ok(range.map(|range| body.buffer_bytes().slice(range)))
+                    };
+                    let values = body.ranges().map(value).collect()?;
+                    let columns = Rc::clone(&columns);
+                    answer.rows.push(Row { columns, values });
+                }
+                Ok(Message::CommandComplete(body)) => {
+                    body.tag()?.clone_into(&mut answer.tag);
+                    answers.push(std::mem::take(&mut answer));
+                }
+                Ok(Message::EmptyQueryResponse) => answers.push(std::mem::take(&mut answer)),
+                Ok(Message::NoticeResponse(body)) => {
+                    let notice = server_error(body.fields(), answers.len())?;
+                    if notice.1 == "WARNING" {
+                        answer.warning.get_or_insert(notice.0.message);
+                    }
+                }
+                Ok(Message::ErrorResponse(body)) => {
+                    let (error, _) = server_error(body.fields(), answers.len())?;
+                    self.broken |= error.fatal;
+                    if error.fatal {
+                        return Err(Fault::Server(error));
+                    }
+                    refused.get_or_insert(error);
+                }
+                Ok(Message::ReadyForQuery(body)) => {
+                    self.in_transaction = body.status() != b'I';
+                    break;
+                }
+                Ok(_) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        match refused {
+            Some(error) => Err(Fault::Server(error)),
+            None => Ok(answers),
+        }
+    }
+
+    /// Says good-bye.
+    pub(super) fn terminate(mut self) {
+        if !self.broken {
+            frontend::terminate(&mut self.outgoing);
+            // Every answer was given: that the server does not hear it changes nothing.
+            let _ = self.send(Some(Instant::now() + std::time::Duration::from_secs(1)));
+        }
+    }
+}
+
+/// An error or a notice, and how bad it is in words that no setting translates.
+pub(super) fn server_error(
+    mut fields: ErrorFields<'_>,
+    statement: usize,
+) -> io::Result<(ServerError, String)> {
+    let (mut severity, mut code, mut message) = (String::new(), String::new(), String::new());
+    while let Some(field) = fields.next()? {
+        let value = String::from_utf8_lossy(field.value_bytes()).into_owned();
+        match field.type_() {
+            b'V' => severity = value,
+            b'C' => code = value,
+            b'M' => message = value,
+            _ => {}
+        }
+    }
+    let fatal = severity == "FATAL" || severity == "PANIC";
+    let error = ServerError {
+        code,
+        message,
+        fatal,
+        statement,
+    };
+    Ok((error, severity))
+}
