@@ -138,11 +138,11 @@ fn a_ledger_in_use_is_busy_and_stays_as_it_is() {
         .unwrap();
     let mut stdin = idle.stdin.take().unwrap();
     let mut stdout = BufReader::new(idle.stdout.take().unwrap());
-    writeln!(stdin, r#"{"op":"show","key":"since"}"#).unwrap();
+    writeln!(stdin, r#"{{"op":"show","key":"since"}}"#).unwrap();
     stdout.read_line(&mut String::new()).unwrap();
     scratch.refuses("restore --busy-timeout 50ms --from copy.db", "busy");
     assert_eq!(inode(), before);
-    writeln!(stdin, r#"{"op":"reserve","key":"later","fingerprint":"f"}"#).unwrap();
+    writeln!(stdin, r#"{{"op":"reserve","key":"later","fingerprint":"f"}}"#).unwrap();
     let mut line = String::new();
     stdout.read_line(&mut line).unwrap();
     assert!(line.contains("EXECUTE"), "{line}");

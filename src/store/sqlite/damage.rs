@@ -27,10 +27,10 @@ const ORPHANS: [(&str, &str); 3] = [
 
 const RECEIPTS: &str = row::select_receipt!();
 
-const HISTORY: &str = "\
-SELECT at_ms, event, attempt, actor, detail,
-       (SELECT key FROM receipt_ledger_receipt WHERE id = receipt) AS key
-FROM receipt_ledger_history";
+const HISTORY: &str = concat!(
+    row::select_history!(),
+    ", (SELECT key FROM receipt_ledger_receipt WHERE id = receipt) AS key FROM receipt_ledger_history"
+);
 
 /// Tells every row that holds what no ledger writes, and whose it is: reading would end at the first.
 fn undecodable(
