@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::procs::{alone, names, untouched};
-use super::stage::{CHANGES, can_inject, exported, killed_at, mode, on, rich};
+use super::stage::{can_inject, exported, killed_everywhere, mode, on, rich};
 use super::support::Scratch;
 
 const WRITERS: usize = 8;
@@ -29,7 +29,11 @@ fn write_on(scratch: &Scratch, writer: usize, answered: &Mutex<Vec<String>>, sto
     let mut number = 0;
     while !stop.load(Ordering::Relaxed) {
         let key = format!("w{writer}:{number}");
-        writeln!(stdin, r#"{{"op":"reserve","key":"{key}","fingerprint":"f"}}"#).unwrap();
+        writeln!(
+            stdin,
+            r#"{{"op":"reserve","key":"{key}","fingerprint":"f"}}"#
+        )
+        .unwrap();
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();
         assert!(line.contains("\"decision\":\"EXECUTE\""), "{line}");
@@ -60,9 +64,16 @@ fn while_8_write_a_copy_is_whole_and_holds_every_decision_answered_before_it_beg
             let copy = format!("copy-{number}.db");
             let said = scratch.run(&format!("backup --to {copy}"));
             let path = scratch.path(&copy);
-            assert_eq!(said.stdout, format!("backup={}\n", path.display()), "{said:?}");
+            assert_eq!(
+                said.stdout,
+                format!("backup={}\n", path.display()),
+                "{said:?}"
+            );
             let verified = on(&scratch, &copy, "verify");
-            assert!(verified.stdout.starts_with("verify=ok receipts="), "{verified:?}");
+            assert!(
+                verified.stdout.starts_with("verify=ok receipts="),
+                "{verified:?}"
+            );
             let listed = on(&scratch, &copy, "list").stdout;
             let held: HashMap<&str, ()> = listed
                 .lines()
@@ -85,26 +96,26 @@ fn killed_in_the_middle_it_leaves_nothing_under_the_name() {
     }
     let scratch = rich();
     let before = exported(&scratch, "receipts.db");
-    let mut kills = 0;
     let mut whole = 0;
-    for nth in 1.. {
-        let command = scratch.command(["backup", "--to", "copy.db"]);
-        let killed = killed_at(&command, CHANGES, nth);
+    let mut command = || scratch.command(["backup", "--to", "copy.db"]);
+    let kills = killed_everywhere(&mut command, &mut |at| {
         if scratch.path("copy.db").exists() {
-            // The kill came after the rename.
-            assert!(on(&scratch, "copy.db", "verify").stdout.starts_with("verify=ok"));
-            fs::remove_file(scratch.path("copy.db")).unwrap();
-            for ending in ["-wal", "-shm"] {
+            // It ended, or the kill came after the rename.
+            let verified = on(&scratch, "copy.db", "verify");
+            assert!(
+                verified.stdout.starts_with("verify=ok"),
+                "{at}: {verified:?}"
+            );
+            for ending in ["", "-wal", "-shm"] {
                 let _ = fs::remove_file(scratch.path(&format!("copy.db{ending}")));
             }
             whole += 1;
         }
-        if killed.is_none() {
-            break;
-        }
-        kills += 1;
-    }
-    assert!(kills > 5 && whole < kills, "{kills} kills, {whole} after the rename");
+    });
+    assert!(
+        kills > 8 && whole > 0,
+        "{kills} kills, {whole} after the rename"
+    );
     assert_eq!(exported(&scratch, "receipts.db"), before);
 }
 
@@ -116,14 +127,25 @@ fn what_is_there_already_is_refused_and_not_touched() {
     fs::create_dir(scratch.path("folder")).unwrap();
     symlink("nowhere", scratch.path("dangling")).unwrap();
     symlink("receipts.db", scratch.path("link.db")).unwrap();
-    for name in ["something", "empty", "folder", "dangling", "receipts.db", "./receipts.db", "link.db"] {
+    for name in [
+        "something",
+        "empty",
+        "folder",
+        "dangling",
+        "receipts.db",
+        "./receipts.db",
+        "link.db",
+    ] {
         let before = untouched(&scratch.path(name));
         scratch.refuses(&format!("backup --to {name}"), "refused-file");
         scratch.refuses(&format!("export --to {name}"), "refused-file");
         assert_eq!(untouched(&scratch.path(name)), before, "{name}");
     }
     let left = names(&scratch.path("."));
-    assert!(!left.iter().any(|name| name.ends_with(".draft")), "{left:?}");
+    assert!(
+        !left.iter().any(|name| name.ends_with(".draft")),
+        "{left:?}"
+    );
     assert!(!left.contains(&"nowhere".to_owned()));
 }
 
@@ -131,7 +153,11 @@ fn what_is_there_already_is_refused_and_not_touched() {
 fn its_mode_is_no_wider_than_the_ledgers() {
     for wide in [0o600, 0o640, 0o400, 0o444, 0o660] {
         let scratch = rich();
-        fs::set_permissions(scratch.path("receipts.db"), fs::Permissions::from_mode(wide)).unwrap();
+        fs::set_permissions(
+            scratch.path("receipts.db"),
+            fs::Permissions::from_mode(wide),
+        )
+        .unwrap();
         assert_eq!(scratch.run("backup --to copy.db").code, 0);
         let got = mode(&scratch.path("copy.db"));
         assert_eq!(got & !wide, 0, "{got:o} is wider than {wide:o}");
@@ -150,7 +176,10 @@ fn it_holds_everything_and_can_be_backed_up_itself() {
         assert_eq!(fs::metadata(wal).map(|facts| facts.len()).unwrap_or(0), 0);
     }
     let refused = on(&scratch, "two.db", "reserve --key k --fingerprint f");
-    assert!(refused.stderr.starts_with("error[restored-backup]: "), "{refused:?}");
+    assert!(
+        refused.stderr.starts_with("error[restored-backup]: "),
+        "{refused:?}"
+    );
 }
 
 #[test]

@@ -22,8 +22,8 @@ pub(crate) fn succeeded(scratch: &Scratch, receipts: u32, result: &str) {
             .prepare(
                 "INSERT INTO receipt_ledger_receipt
                  (key, fingerprint, state, attempt, created_at_ms, updated_at_ms, first_reserved_at_ms,
-                  attempt_started_at_ms, settled_at_ms, settled_by, late_success, result)
-                 VALUES (?1, 'f', 'succeeded', 1, ?2, ?2, ?2, ?2, ?2, 'caller', 0, ?3)",
+                  attempt_started_at_ms, settled_at_ms, settled_by, late_success, contested, result)
+                 VALUES (?1, 'f', 'succeeded', 1, ?2, ?2, ?2, ?2, ?2, 'caller', 0, 0, ?3)",
             )
             .unwrap();
         let mut history = transaction
@@ -34,7 +34,9 @@ pub(crate) fn succeeded(scratch: &Scratch, receipts: u32, result: &str) {
             .unwrap();
         for number in 0..receipts {
             let at_ms = 1_700_000_000_000 + i64::from(number);
-            receipt.execute(params![key(number), at_ms, result]).unwrap();
+            receipt
+                .execute(params![key(number), at_ms, result])
+                .unwrap();
             let id = transaction.last_insert_rowid();
             history.execute(params![id, 1, at_ms, "reserved"]).unwrap();
             history.execute(params![id, 2, at_ms, "succeeded"]).unwrap();

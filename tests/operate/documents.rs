@@ -29,7 +29,13 @@ fn commands() -> Vec<String> {
 fn prints(args: &[&str]) -> String {
     let scratch = Scratch::new();
     let mut command = binary();
-    let said = said(&command.current_dir(scratch.path(".")).args(args).output().unwrap());
+    let said = said(
+        &command
+            .current_dir(scratch.path("."))
+            .args(args)
+            .output()
+            .unwrap(),
+    );
     assert_eq!((said.code, said.stderr.as_str()), (0, ""), "{args:?}");
     assert_eq!(std::fs::read_dir(scratch.path(".")).unwrap().count(), 0);
     said.stdout
@@ -57,7 +63,11 @@ fn the_shells_that_are_here_take_the_script() {
         }
         let scratch = Scratch::new();
         std::fs::write(scratch.path("script"), prints(&["completions", shell])).unwrap();
-        let checked = Command::new(shell).arg("-n").arg(scratch.path("script")).output().unwrap();
+        let checked = Command::new(shell)
+            .arg("-n")
+            .arg(scratch.path("script"))
+            .output()
+            .unwrap();
         assert!(checked.status.success(), "{shell}: {:?}", said(&checked));
     }
 }
@@ -68,13 +78,19 @@ fn bash_completes_commands_and_options() {
         return;
     }
     let script = prints(&["completions", "bash"]);
-    for (words, expected) in [("receipt-ledger re", "restore"), ("receipt-ledger stats --p", "--prometheus")] {
+    for (words, expected) in [
+        ("receipt-ledger re", "restore"),
+        ("receipt-ledger stats --p", "--prometheus"),
+    ] {
         let ask = format!(
             "{script}\nCOMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
-             _receipt-ledger receipt-ledger \"${{COMP_WORDS[COMP_CWORD]}}\" x; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+             $(complete -p receipt-ledger | sed 's/.*-F \\([^ ]*\\).*/\\1/') receipt-ledger \"${{COMP_WORDS[COMP_CWORD]}}\" x; printf '%s\\n' \"${{COMPREPLY[@]}}\""
         );
         let output = said(&Command::new("bash").args(["-c", &ask]).output().unwrap());
-        assert!(output.stdout.lines().any(|line| line == expected), "{words}: {output:?}");
+        assert!(
+            output.stdout.lines().any(|line| line == expected),
+            "{words}: {output:?}"
+        );
     }
 }
 
@@ -91,7 +107,12 @@ fn rendered(page: &str) -> Option<String> {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    groff.stdin.take().unwrap().write_all(page.as_bytes()).unwrap();
+    groff
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(page.as_bytes())
+        .unwrap();
     let said = said(&groff.wait_with_output().unwrap());
     assert_eq!((said.code, said.stderr.as_str()), (0, ""));
     Some(said.stdout)
@@ -109,7 +130,15 @@ fn headings(page: &str) -> Vec<&str> {
 fn the_page_has_the_operators_chapter_as_sections_and_every_commands_exit_codes() {
     let page = prints(&["man"]);
     let headings = headings(&page);
-    for heading in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COMMANDS", "EXIT STATUS", "FOR WHO IS ON CALL"] {
+    for heading in [
+        "NAME",
+        "SYNOPSIS",
+        "DESCRIPTION",
+        "OPTIONS",
+        "COMMANDS",
+        "EXIT STATUS",
+        "FOR WHO IS ON CALL",
+    ] {
         assert!(headings.contains(&heading), "{heading}: {headings:?}");
     }
     assert!(!headings.contains(&"EXTRA"), "{headings:?}");
@@ -136,8 +165,12 @@ fn every_command_has_a_page_with_its_examples_and_exit_codes() {
             assert!(headings.contains(&heading), "{command}: {headings:?}");
         }
         assert!(!headings.contains(&"EXTRA"), "{command}: {headings:?}");
-        let Some(text) = rendered(&page) else { continue };
-        let example = text.lines().any(|line| line.trim_start().contains("receipt-ledger") && line.starts_with("  "));
+        let Some(text) = rendered(&page) else {
+            continue;
+        };
+        let example = text
+            .lines()
+            .any(|line| line.trim_start().contains("receipt-ledger") && line.starts_with("  "));
         assert!(example, "{text}");
         let wide = text.lines().filter(|line| line.chars().count() > 125);
         assert_eq!(wide.collect::<Vec<_>>(), Vec::<&str>::new(), "{command}");

@@ -48,10 +48,16 @@ fn what_is_forgotten_is_executed_again_and_counted_for_ever() {
 fn a_clock_set_ahead_frees_nothing() {
     let scratch = with_two_old_ones();
     // Nothing was settled since: by the settlements on record no time has passed.
-    scratch.says("prune --older-than 90d --forget --dry-run", "pruned=0 kept_live=0\n");
+    scratch.says(
+        "prune --older-than 90d --forget --dry-run",
+        "pruned=0 kept_live=0\n",
+    );
     scratch.says("prune --older-than 90d --forget", "pruned=0 kept_live=0\n");
     settled_today(&scratch);
-    scratch.says("prune --older-than 90d --forget --dry-run", "pruned=2 kept_live=0\n");
+    scratch.says(
+        "prune --older-than 90d --forget --dry-run",
+        "pruned=2 kept_live=0\n",
+    );
 }
 
 #[test]
@@ -72,7 +78,10 @@ fn forgetting_the_pruned_leaves_whole_receipts_and_counts_each_once() {
     scratch.says("prune --older-than 1d", "pruned=2 kept_live=0\n");
     settled_today(&scratch);
     counted(&scratch, 2, 0);
-    scratch.says("prune --forget --pruned --dry-run", "pruned=2 kept_live=0\n");
+    scratch.says(
+        "prune --forget --pruned --dry-run",
+        "pruned=2 kept_live=0\n",
+    );
     counted(&scratch, 2, 0);
     scratch.says("prune --forget --pruned", "pruned=2 kept_live=0\n");
     counted(&scratch, 0, 2);

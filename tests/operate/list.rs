@@ -90,17 +90,30 @@ fn every_combination_of_filters_gives_what_a_naive_filter_gives_oldest_first() {
     let mut rng = chance("list");
     let scratch = Scratch::with_ledger();
     let known: Vec<Known> = (0..40)
-        .map(|number| make(&scratch, &mut rng, number, 40 - i64::try_from(number).unwrap()))
+        .map(|number| {
+            make(
+                &scratch,
+                &mut rng,
+                number,
+                40 - i64::try_from(number).unwrap(),
+            )
+        })
         .collect();
     for _ in 0..120 * scale() {
         let mut args = vec!["list".to_owned()];
         let mut give = |name: &str, value: String| args.push(format!("--{name}={value}"));
         let states: Vec<&str> = match rng.u32(0..3) {
             0 => Vec::new(),
-            _ => (0..rng.usize(1..4)).map(|_| STATES[rng.usize(..5)]).collect(),
+            _ => (0..rng.usize(1..4))
+                .map(|_| STATES[rng.usize(..5)])
+                .collect(),
         };
-        states.iter().for_each(|state| give("state", (*state).to_owned()));
-        let prefix = ["", "a", "a%", "a_", "a*", "a[", "A", "b", "_", "%", "a1", "zz", "é"][rng.usize(..13)];
+        states
+            .iter()
+            .for_each(|state| give("state", (*state).to_owned()));
+        let prefix = [
+            "", "a", "a%", "a_", "a*", "a[", "A", "b", "_", "%", "a1", "zz", "é",
+        ][rng.usize(..13)];
         let prefix = Some(prefix).filter(|prefix| !prefix.is_empty() && rng.bool());
         if let Some(prefix) = prefix {
             give("prefix", prefix.to_owned());
@@ -152,7 +165,11 @@ fn each_line_is_the_line_of_show_and_in_json_the_object_of_show() {
         let all = keys(&scratch.run("list").stdout);
         let shown: String = all
             .iter()
-            .map(|key| scratch.run_args(&["show", "--format", format, "--key", key]).stdout)
+            .map(|key| {
+                scratch
+                    .run_args(&["show", "--format", format, "--key", key])
+                    .stdout
+            })
             .collect();
         assert_eq!(list.stdout, shown);
     }
@@ -195,7 +212,14 @@ fn what_is_pruned_is_left_out_and_comes_last_once_it_is_whole_again() {
 #[test]
 fn an_empty_ledger_lists_nothing_and_a_missing_one_is_not_created() {
     let scratch = Scratch::new();
-    for args in ["list", "stats", "verify", "export", "backup --to b.db", "prune --older-than 0s"] {
+    for args in [
+        "list",
+        "stats",
+        "verify",
+        "export",
+        "backup --to b.db",
+        "prune --older-than 0s",
+    ] {
         scratch.refuses(args, "no-ledger");
     }
     assert_eq!(std::fs::read_dir(scratch.path(".")).unwrap().count(), 0);

@@ -21,7 +21,6 @@ pub(crate) const DECIDES: &[&str] = &[
     "drain --all -- touch performed",
     "drain --prefix recorded -- touch performed",
     "drain --all --allow-failed-retry -- touch performed",
-    "drain --prefix nothing-begins-so -- touch performed",
     "apply --key new --fingerprint f --sql effect.sql",
     "apply --key result:0 --fingerprint f --sql effect.sql",
     "succeed --key reserved --attempt 1",
@@ -73,7 +72,9 @@ pub(crate) fn decides_nothing(scratch: &Scratch, db: &str, code: &str) {
         assert!(!scratch.path("performed").exists(), "{args}");
     }
     let mut batch = super::support::binary();
-    batch.current_dir(scratch.path(".")).args(["--db", db, "batch"]);
+    batch
+        .current_dir(scratch.path("."))
+        .args(["--db", db, "batch"]);
     let ops = [
         r#"{"op":"reserve","key":"new","fingerprint":"f"}"#,
         r#"{"op":"record","key":"new","fingerprint":"f"}"#,
@@ -84,7 +85,10 @@ pub(crate) fn decides_nothing(scratch: &Scratch, db: &str, code: &str) {
         batch.stdin(std::fs::File::open(scratch.path("ops")).unwrap());
         let said = said(&batch.output().unwrap());
         assert_eq!(said.code, 2, "{op}: {said:?}");
-        assert!(said.stdout.contains(&format!("\"code\":\"{code}\"")), "{op}: {said:?}");
+        assert!(
+            said.stdout.contains(&format!("\"code\":\"{code}\"")),
+            "{op}: {said:?}"
+        );
     }
     for args in LOOKS {
         let said = on(scratch, db, args);
@@ -104,7 +108,13 @@ fn a_copy_answers_restored_backup_to_everything_that_could_decide_or_change() {
 fn a_copy_looks_exactly_as_the_ledger_did() {
     let scratch = rich();
     assert_eq!(scratch.run("backup --to copy.db").code, 0);
-    for args in ["list", "stats", "verify", "export", "show --key failed --history"] {
+    for args in [
+        "list",
+        "stats",
+        "verify",
+        "export",
+        "show --key failed --history",
+    ] {
         assert_eq!(on(&scratch, "copy.db", args), scratch.run(args), "{args}");
     }
 }
@@ -115,7 +125,10 @@ fn a_copy_cannot_be_retired_and_its_refusal_says_what_to_do() {
     assert_eq!(scratch.run("backup --to copy.db").code, 0);
     let said = on(&scratch, "copy.db", "export --retire");
     assert_eq!((said.code, said.stdout.as_str()), (2, ""));
-    assert!(said.stderr.starts_with("error[restored-backup]: "), "{said:?}");
+    assert!(
+        said.stderr.starts_with("error[restored-backup]: "),
+        "{said:?}"
+    );
     assert!(said.stderr.contains("restore --accept-gap"), "{said:?}");
 }
 
@@ -128,7 +141,10 @@ fn an_exact_import_into_a_copy_leaves_it_marked_and_init_changes_nothing() {
     let said = on(&scratch, "copy.db", "import all.jsonl");
     assert!(said.stdout.starts_with("added=0 unchanged="), "{said:?}");
     let said = on(&scratch, "copy.db", "reserve --key new --fingerprint f");
-    assert!(said.stderr.starts_with("error[restored-backup]: "), "{said:?}");
+    assert!(
+        said.stderr.starts_with("error[restored-backup]: "),
+        "{said:?}"
+    );
 }
 
 #[test]
@@ -136,11 +152,17 @@ fn after_the_gap_is_accepted_it_decides_once_and_only_then() {
     let scratch = rich();
     assert_eq!(scratch.run("backup --to copy.db").code, 0);
     let said = on(&scratch, "copy.db", "restore --accept-gap");
-    assert_eq!((said.code, said.stdout.as_str(), said.stderr.as_str()), (0, "standing=in_use\n", ""));
+    assert_eq!(
+        (said.code, said.stdout.as_str(), said.stderr.as_str()),
+        (0, "standing=in_use\n", "")
+    );
     let said = on(&scratch, "copy.db", "reserve --key new --fingerprint f");
     assert_eq!(said.stdout, "decision=EXECUTE state=reserved attempt=1\n");
     let again = on(&scratch, "copy.db", "restore --accept-gap");
-    assert!(again.stderr.starts_with("error[invalid-transition]: "), "{again:?}");
+    assert!(
+        again.stderr.starts_with("error[invalid-transition]: "),
+        "{again:?}"
+    );
     // The original was never asked.
     scratch.refuses("show --key new", "not-found");
 }

@@ -12,7 +12,10 @@ fn with_export() -> Scratch {
     let scratch = rich();
     let said = scratch.run("export --to all.jsonl");
     assert_eq!((said.code, said.stderr.as_str()), (0, ""));
-    assert!(said.stdout.starts_with("receipts=") && said.stdout.ends_with(" pruned=2 forgotten=0\n"), "{said:?}");
+    assert!(
+        said.stdout.starts_with("receipts=") && said.stdout.ends_with(" pruned=2 forgotten=0\n"),
+        "{said:?}"
+    );
     scratch
 }
 
@@ -28,11 +31,26 @@ fn an_export_of_an_import_is_byte_identical() {
     assert_eq!(exported(&scratch, "receipts.db"), original);
     let said = on(&scratch, "other.db", "import all.jsonl");
     assert_eq!(said.code, 0, "{said:?}");
-    assert!(said.stdout.starts_with("added=") && said.stdout.ends_with(" unchanged=0\n"), "{said:?}");
-    assert!(said.stderr.starts_with("note: created ledger /"), "{said:?}");
-    assert!(said.stderr.contains("\nnote: the ledger is a copy "), "{said:?}");
+    assert!(
+        said.stdout.starts_with("added=") && said.stdout.ends_with(" unchanged=0\n"),
+        "{said:?}"
+    );
+    assert!(
+        said.stderr.starts_with("note: created ledger /"),
+        "{said:?}"
+    );
+    assert!(
+        said.stderr.contains("\nnote: the ledger is a copy "),
+        "{said:?}"
+    );
     assert_eq!(exported(&scratch, "other.db"), original);
-    for args in ["list", "stats", "verify", "show --key failed --history", "show --key old:contested"] {
+    for args in [
+        "list",
+        "stats",
+        "verify",
+        "show --key failed --history",
+        "show --key old:contested",
+    ] {
         assert_eq!(on(&scratch, "other.db", args), scratch.run(args), "{args}");
     }
 }
@@ -44,7 +62,10 @@ fn results_come_through_as_they_were_given() {
     for (number, result) in RESULTS.iter().enumerate() {
         let args = format!("show --key result:{number} --format json");
         let shown = on(&scratch, "other.db", &args).stdout;
-        assert!(shown.ends_with(&format!(",\"result\":{result}}}\n")), "{shown}");
+        assert!(
+            shown.ends_with(&format!(",\"result\":{result}}}\n")),
+            "{shown}"
+        );
     }
     let none = on(&scratch, "other.db", "show --key reserved --format json").stdout;
     assert!(none.ends_with(",\"result\":null}\n"), "{none}");
@@ -58,17 +79,31 @@ fn a_kept_payload_comes_through_byte_for_byte() {
     let mut drain = super::support::binary();
     drain
         .current_dir(scratch.path("."))
-        .args(["--db", "other.db", "drain", "--prefix", "recorded:payload", "--"])
+        .args([
+            "--db",
+            "other.db",
+            "drain",
+            "--prefix",
+            "recorded:payload",
+            "--",
+        ])
         .args(["sh", "-c", "cat >got"]);
     let said = said(&drain.output().unwrap());
-    assert_eq!(said.stdout, "drained=1 succeeded=1 failed=0 unknown=0\n", "{said:?}");
+    assert_eq!(
+        said.stdout, "drained=1 succeeded=1 failed=0 unknown=0\n",
+        "{said:?}"
+    );
     assert_eq!(fs::read(scratch.path("got")).unwrap(), b"\x00\xff\npayload");
 }
 
 #[test]
 fn through_a_pipe_it_is_the_same() {
     let scratch = with_export();
-    let mut export = scratch.command(["export"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut export = scratch
+        .command(["export"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut import = super::support::binary();
     import
         .current_dir(scratch.path("."))
@@ -77,7 +112,10 @@ fn through_a_pipe_it_is_the_same() {
     let said = said(&import.output().unwrap());
     assert!(export.wait().unwrap().success());
     assert_eq!(said.code, 0, "{said:?}");
-    assert_eq!(exported(&scratch, "other.db"), exported(&scratch, "receipts.db"));
+    assert_eq!(
+        exported(&scratch, "other.db"),
+        exported(&scratch, "receipts.db")
+    );
 }
 
 #[test]
@@ -86,7 +124,10 @@ fn importing_twice_changes_nothing_and_marks_nothing() {
     let before = untouched(&scratch.path("receipts.db"));
     let said = scratch.run("import all.jsonl");
     assert_eq!((said.code, said.stderr.as_str()), (0, ""));
-    let lines = fs::read_to_string(scratch.path("all.jsonl")).unwrap().lines().count();
+    let lines = fs::read_to_string(scratch.path("all.jsonl"))
+        .unwrap()
+        .lines()
+        .count();
     assert_eq!(said.stdout, format!("added=0 unchanged={}\n", lines - 2));
     assert_eq!(untouched(&scratch.path("receipts.db")), before);
     scratch.says(
@@ -142,7 +183,10 @@ fn a_contradiction_changes_nothing_at_all() {
         let before = exported(&scratch, "receipts.db");
         let said = scratch.run("import all.jsonl");
         assert_eq!((said.code, said.stdout.as_str()), (3, ""), "{differs}");
-        assert!(said.stderr.starts_with("error[contradiction]: "), "{said:?}");
+        assert!(
+            said.stderr.starts_with("error[contradiction]: "),
+            "{said:?}"
+        );
         assert_eq!(exported(&scratch, "receipts.db"), before, "{differs}");
         scratch.says(
             "reserve --key new --fingerprint f",
@@ -155,11 +199,19 @@ fn a_contradiction_changes_nothing_at_all() {
 fn a_contradiction_in_json_is_an_object_and_still_exit_3() {
     let scratch = with_export();
     let changed = fs::read_to_string(scratch.path("all.jsonl")).unwrap();
-    let changed = changed.replacen("\"key\":\"recorded\",\"fingerprint\":\"f\"", "\"key\":\"recorded\",\"fingerprint\":\"g\"", 1);
+    let changed = changed.replacen(
+        "\"key\":\"recorded\",\"fingerprint\":\"f\"",
+        "\"key\":\"recorded\",\"fingerprint\":\"g\"",
+        1,
+    );
     fs::write(scratch.path("changed.jsonl"), changed).unwrap();
     let said = scratch.run("import changed.jsonl --format json");
     assert_eq!((said.code, said.stdout.as_str()), (3, ""));
-    assert!(said.stderr.starts_with("{\"error\":{\"code\":\"contradiction\","), "{said:?}");
+    assert!(
+        said.stderr
+            .starts_with("{\"error\":{\"code\":\"contradiction\","),
+        "{said:?}"
+    );
 }
 
 #[test]
@@ -169,9 +221,16 @@ fn how_many_were_forgotten_comes_along_and_is_never_counted_twice() {
     assert_eq!(scratch.run("export --to all.jsonl").code, 0);
     for _ in 0..2 {
         assert_eq!(on(&scratch, "other.db", "import all.jsonl").code, 0);
-        assert!(on(&scratch, "other.db", "stats").stdout.contains(" forgotten=2 "));
+        assert!(
+            on(&scratch, "other.db", "stats")
+                .stdout
+                .contains(" forgotten=2 ")
+        );
     }
-    assert_eq!(exported(&scratch, "other.db"), exported(&scratch, "receipts.db"));
+    assert_eq!(
+        exported(&scratch, "other.db"),
+        exported(&scratch, "receipts.db")
+    );
 }
 
 #[test]
@@ -179,11 +238,20 @@ fn an_export_is_for_its_owner_alone_and_an_empty_ledger_has_one_too() {
     let scratch = with_export();
     assert_eq!(mode(&scratch.path("all.jsonl")), 0o600);
     let empty = Scratch::with_ledger();
-    empty.says("export --to none.jsonl", "receipts=0 pruned=0 forgotten=0\n");
-    assert_eq!(on(&empty, "other.db", "import none.jsonl").stdout, "added=0 unchanged=0\n");
+    empty.says(
+        "export --to none.jsonl",
+        "receipts=0 pruned=0 forgotten=0\n",
+    );
+    assert_eq!(
+        on(&empty, "other.db", "import none.jsonl").stdout,
+        "added=0 unchanged=0\n"
+    );
     assert!(!refused(&empty, "other.db"));
     let left = names(&empty.path("."));
-    assert!(!left.iter().any(|name| name.ends_with(".draft")), "{left:?}");
+    assert!(
+        !left.iter().any(|name| name.ends_with(".draft")),
+        "{left:?}"
+    );
 }
 
 #[test]
@@ -205,7 +273,9 @@ fn an_import_that_dies_changes_nothing() {
     drop(stdin);
     assert_eq!(exported(&other, "receipts.db"), before);
     let count: u32 = plain(&other.path("receipts.db"))
-        .query_row("SELECT count(*) FROM receipt_ledger_history", [], |row| row.get(0))
+        .query_row("SELECT count(*) FROM receipt_ledger_history", [], |row| {
+            row.get(0)
+        })
         .unwrap();
     assert_eq!(count, 0);
 }

@@ -25,7 +25,9 @@ fn an_answer_that_cannot_be_printed_is_no_answer() {
         let output = scratch.command(&args).stdout(full).output().unwrap();
         let said = said(&output);
         assert_eq!(said.code, 2, "{args:?}: {said:?}");
-        assert!(said.stderr.starts_with("error[output]: "), "{args:?}: {said:?}");
+        let told = said.stderr.starts_with("error[output]: ")
+            || said.stderr.starts_with("{\"error\":{\"code\":\"output\",");
+        assert!(told, "{args:?}: {said:?}");
     }
 }
 
@@ -34,7 +36,11 @@ fn a_file_that_cannot_be_written_whole_is_not_there() {
     let scratch = rich();
     let full = std::path::Path::new("/dev/full");
     assert!(full.exists());
-    for args in ["export --to missing/x.jsonl", "backup --to missing/x.db", "stats --prometheus missing/x.prom"] {
+    for args in [
+        "export --to missing/x.jsonl",
+        "backup --to missing/x.db",
+        "stats --prometheus missing/x.prom",
+    ] {
         scratch.refuses(args, "io");
     }
     assert!(!scratch.path("missing").exists());

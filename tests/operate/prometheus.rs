@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::procs::{names, untouched};
-use super::stage::{CHANGES, can_inject, killed_at, mode, rich};
+use super::stage::{can_inject, killed_everywhere, mode, rich};
 use super::support::Scratch;
 
 /// The samples of a whole and valid file; anything else is a failure.
@@ -27,12 +27,19 @@ fn samples(text: &str) -> BTreeMap<String, f64> {
         } else {
             let (name, value) = line.rsplit_once(' ').unwrap();
             let family = name.split('{').next().unwrap().to_owned();
-            assert_eq!((typed.last(), helped.last()), (Some(&family), Some(&family)), "{line}");
+            assert_eq!(
+                (typed.last(), helped.last()),
+                (Some(&family), Some(&family)),
+                "{line}"
+            );
             let value: f64 = value.parse().unwrap();
             assert_eq!(samples.insert(name.to_owned(), value), None, "{line}");
         }
     }
-    assert!(samples.contains_key("receipt_ledger_forgotten_total"), "torn: {text:?}");
+    assert!(
+        samples.contains_key("receipt_ledger_forgotten_total"),
+        "torn: {text:?}"
+    );
     samples
 }
 
@@ -45,7 +52,10 @@ fn the_series_are_those_of_the_contract_and_say_what_stats_says() {
     let samples = samples(&fs::read_to_string(scratch.path("receipts.prom")).unwrap());
     let figure = |name: &str| {
         let start = format!("{name}=");
-        let word = said.stdout.split_whitespace().find_map(|word| word.strip_prefix(&start));
+        let word = said
+            .stdout
+            .split_whitespace()
+            .find_map(|word| word.strip_prefix(&start));
         word.unwrap().to_owned()
     };
     let mut expected = BTreeMap::new();
@@ -53,11 +63,23 @@ fn the_series_are_those_of_the_contract_and_say_what_stats_says() {
         let name = format!("receipt_ledger_receipts{{state=\"{state}\"}}");
         expected.insert(name, figure(state).parse().unwrap());
     }
-    expected.insert("receipt_ledger_pruned".to_owned(), figure("pruned").parse().unwrap());
-    expected.insert("receipt_ledger_forgotten_total".to_owned(), figure("forgotten").parse().unwrap());
+    expected.insert(
+        "receipt_ledger_pruned".to_owned(),
+        figure("pruned").parse().unwrap(),
+    );
+    expected.insert(
+        "receipt_ledger_forgotten_total".to_owned(),
+        figure("forgotten").parse().unwrap(),
+    );
     for (word, name) in [
-        ("oldest_in_flight_at", "receipt_ledger_oldest_in_flight_timestamp_seconds"),
-        ("oldest_unknown_at", "receipt_ledger_oldest_unknown_timestamp_seconds"),
+        (
+            "oldest_in_flight_at",
+            "receipt_ledger_oldest_in_flight_timestamp_seconds",
+        ),
+        (
+            "oldest_unknown_at",
+            "receipt_ledger_oldest_unknown_timestamp_seconds",
+        ),
     ] {
         let moment = receipt_ledger::receipt::Timestamp::parse(&figure(word)).unwrap();
         let ms: f64 = moment.as_ms().to_string().parse().unwrap();
@@ -88,7 +110,11 @@ fn the_only_label_is_the_state_and_nothing_that_a_caller_wrote_is_in_the_file() 
     let text = fs::read_to_string(scratch.path("receipts.prom")).unwrap();
     assert!(!text.contains("SECRET"), "{text}");
     let labels = text.lines().filter(|line| line.contains('{'));
-    assert!(labels.into_iter().all(|line| line.starts_with("receipt_ledger_receipts{state=\"")));
+    assert!(
+        labels
+            .into_iter()
+            .all(|line| line.starts_with("receipt_ledger_receipts{state=\""))
+    );
 }
 
 #[test]
@@ -96,7 +122,12 @@ fn everybody_may_read_it_and_nothing_else_is_left_in_the_folder() {
     let scratch = rich();
     fs::create_dir(scratch.path("textfile")).unwrap();
     for _ in 0..2 {
-        assert_eq!(scratch.run("stats --prometheus textfile/receipts.prom").code, 0);
+        assert_eq!(
+            scratch
+                .run("stats --prometheus textfile/receipts.prom")
+                .code,
+            0
+        );
         assert_eq!(mode(&scratch.path("textfile/receipts.prom")), 0o644);
         assert_eq!(names(&scratch.path("textfile")), ["receipts.prom"]);
     }
@@ -140,22 +171,15 @@ fn killed_at_any_moment_it_leaves_the_old_file_or_the_new_one_and_no_draft_that_
         "reserve --key k --fingerprint f",
         "decision=EXECUTE state=reserved attempt=1\n",
     );
-    let mut kills = 0;
-    for nth in 1.. {
-        let command = scratch.command(["stats", "--prometheus", "receipts.prom"]);
-        if killed_at(&command, CHANGES, nth).is_none() {
-            break;
-        }
-        kills += 1;
+    let mut command = || scratch.command(["stats", "--prometheus", "receipts.prom"]);
+    let kills = killed_everywhere(&mut command, &mut |at| {
         let text = fs::read_to_string(scratch.path("receipts.prom")).unwrap();
-        samples(&text);
-        let renamed = text != old;
-        let prom = names(&scratch.path(".")).into_iter().filter(|name| name.ends_with(".prom"));
-        assert_eq!(prom.collect::<Vec<_>>(), ["receipts.prom"]);
-        if renamed {
-            fs::write(scratch.path("receipts.prom"), &old).unwrap();
-        }
-    }
+        assert_eq!(samples(&text).len(), 7 + usize::from(text != old), "{at}");
+        let names = names(&scratch.path("."));
+        let prom = names.into_iter().filter(|name| name.ends_with(".prom"));
+        assert_eq!(prom.collect::<Vec<_>>(), ["receipts.prom"], "{at}");
+        fs::write(scratch.path("receipts.prom"), &old).unwrap();
+    });
     assert!(kills >= 3, "only {kills}");
 }
 
@@ -165,11 +189,19 @@ fn the_ledger_itself_is_never_overwritten_under_whatever_name() {
     symlink(scratch.path("receipts.db"), scratch.path("link.prom")).unwrap();
     fs::create_dir(scratch.path("sub")).unwrap();
     let before = untouched(&scratch.path("receipts.db"));
-    for name in ["receipts.db", "./receipts.db", "sub/../receipts.db", "link.prom"] {
+    for name in [
+        "receipts.db",
+        "./receipts.db",
+        "sub/../receipts.db",
+        "link.prom",
+    ] {
         scratch.refuses(&format!("stats --prometheus {name}"), "refused-file");
     }
     for ending in ["-wal", "-shm", "-journal"] {
-        scratch.refuses(&format!("stats --prometheus receipts.db{ending}"), "refused-file");
+        scratch.refuses(
+            &format!("stats --prometheus receipts.db{ending}"),
+            "refused-file",
+        );
         scratch.refuses(&format!("export --to receipts.db{ending}"), "refused-file");
         scratch.refuses(&format!("backup --to receipts.db{ending}"), "refused-file");
     }

@@ -31,7 +31,11 @@ fn kill_after(scratch: &Scratch, mut prune: Command, more: u32) {
         thread::yield_now();
     }
     child.kill().unwrap();
-    assert_eq!(child.wait().unwrap().code(), None, "it ended before it was killed");
+    assert_eq!(
+        child.wait().unwrap().code(),
+        None,
+        "it ended before it was killed"
+    );
 }
 
 /// Every key asked again, with its own fingerprint and with another: what is not a skip or a conflict is counted.
@@ -47,7 +51,11 @@ fn wrong_answers(scratch: &Scratch) -> usize {
         for number in 0..RECEIPTS {
             let fingerprint = if number % 10 == 0 { "other" } else { "f" };
             let key = bulk::key(number);
-            writeln!(stdin, r#"{{"op":"reserve","key":"{key}","fingerprint":"{fingerprint}"}}"#).unwrap();
+            writeln!(
+                stdin,
+                r#"{{"op":"reserve","key":"{key}","fingerprint":"{fingerprint}"}}"#
+            )
+            .unwrap();
         }
     });
     let output = child.wait_with_output().unwrap();
@@ -55,10 +63,20 @@ fn wrong_answers(scratch: &Scratch) -> usize {
     let answers = String::from_utf8(output.stdout).unwrap();
     assert_eq!(answers.lines().count(), usize::try_from(RECEIPTS).unwrap());
     let right = |(number, line): (usize, &str)| {
-        let decision = if number % 10 == 0 { "CONFLICT" } else { "SKIP_SUCCEEDED" };
-        line.contains(&format!("\"decision\":\"{decision}\",\"state\":\"succeeded\",\"attempt\":1,"))
+        let decision = if number % 10 == 0 {
+            "CONFLICT"
+        } else {
+            "SKIP_SUCCEEDED"
+        };
+        line.contains(&format!(
+            "\"decision\":\"{decision}\",\"state\":\"succeeded\",\"attempt\":1,"
+        ))
     };
-    answers.lines().enumerate().filter(|line| !right(*line)).count()
+    answers
+        .lines()
+        .enumerate()
+        .filter(|line| !right(*line))
+        .count()
 }
 
 #[test]
@@ -67,8 +85,15 @@ fn a_prune_of_100_000_killed_again_and_again_loses_no_decision() {
     let scratch = Scratch::with_ledger();
     bulk::succeeded(&scratch, RECEIPTS, "[]");
     for _ in 0..KILLS {
-        kill_after(&scratch, scratch.command(["prune", "--older-than", "1d"]), 1_500);
-        assert_eq!(count(&scratch, "pruned") + count(&scratch, "receipt"), RECEIPTS);
+        kill_after(
+            &scratch,
+            scratch.command(["prune", "--older-than", "1d"]),
+            1_500,
+        );
+        assert_eq!(
+            count(&scratch, "pruned") + count(&scratch, "receipt"),
+            RECEIPTS
+        );
     }
     assert_eq!(wrong_answers(&scratch), 0);
     let said = scratch.run("verify");

@@ -42,7 +42,9 @@ fn every_decision_is_the_same_before_and_after_for_every_state_and_fingerprint()
         let attempt = if name.ends_with("late") { 2 } else { 1 };
         let decide = |key: &str, column: &str, fingerprint: &str| {
             let options = options(column, attempt);
-            let said = scratch.run(&format!("reserve --key {key} --fingerprint {fingerprint}{options}"));
+            let said = scratch.run(&format!(
+                "reserve --key {key} --fingerprint {fingerprint}{options}"
+            ));
             (said.code, said.stdout, said.stderr)
         };
         // A conflict first: it leaves a trace in the history of the whole one, and must not in what is pruned.
@@ -61,7 +63,10 @@ fn every_decision_is_the_same_before_and_after_for_every_state_and_fingerprint()
             .flat_map(|(key, column)| [decide(key, column, "other"), decide(key, column, SAME)])
             .collect();
         assert_eq!(whole, pruned, "{name}");
-        let retries = whole.iter().filter(|said| said.1.starts_with("decision=RETRY")).count();
+        let retries = whole
+            .iter()
+            .filter(|said| said.1.starts_with("decision=RETRY"))
+            .count();
         let contested = name == "failed, late" || name.starts_with("succeeded");
         assert_eq!(retries > 0, !contested, "{name}");
         assert_eq!(scratch.run("verify").code, 0, "{name}");
@@ -74,7 +79,9 @@ fn a_retry_makes_it_a_whole_receipt_again_with_the_next_attempt() {
     prepare(&scratch, "failed, reconciled, late", "k");
     scratch.says("prune --older-than 0s", "pruned=1 kept_live=0\n");
     scratch.says(
-        &format!("reserve --key k --fingerprint {SAME} --allow-failed-retry --run again --lease 1h"),
+        &format!(
+            "reserve --key k --fingerprint {SAME} --allow-failed-retry --run again --lease 1h"
+        ),
         "decision=RETRY state=reserved attempt=3\n",
     );
     let shown = scratch.run("show --key k --history").stdout;
@@ -85,9 +92,15 @@ fn a_retry_makes_it_a_whole_receipt_again_with_the_next_attempt() {
     scratch.refuses("succeed --key k --attempt 2", "stale-attempt");
     scratch.says("succeed --key k --attempt 3", "state=succeeded attempt=3\n");
     let said = scratch.run("stats");
-    assert!(said.stdout.contains(" succeeded=1 ") && said.stdout.contains(" pruned=0 "), "{said:?}");
+    assert!(
+        said.stdout.contains(" succeeded=1 ") && said.stdout.contains(" pruned=0 "),
+        "{said:?}"
+    );
     scratch.says("prune --older-than 0s", "pruned=1 kept_live=0\n");
-    scratch.says("show --key k", "state=succeeded attempt=3 key=k pruned=true\n");
+    scratch.says(
+        "show --key k",
+        "state=succeeded attempt=3 key=k pruned=true\n",
+    );
     assert_eq!(scratch.run("verify").code, 0);
 }
 
@@ -103,7 +116,9 @@ fn show_record_and_list_tell_that_it_is_pruned() {
         scratch.says("show --key k --history", &shown);
         scratch.says(
             "show --key k --format json",
-            &format!("{{\"state\":\"{state}\",\"attempt\":{attempt},\"key\":\"k\",\"pruned\":true}}\n"),
+            &format!(
+                "{{\"state\":\"{state}\",\"attempt\":{attempt},\"key\":\"k\",\"pruned\":true}}\n"
+            ),
         );
         scratch.says(
             &format!("record --key k --fingerprint {SAME}"),
@@ -130,7 +145,10 @@ fn settling_it_is_refused_unless_it_says_the_same_without_a_result() {
             "succeeded" => ("succeed", "fail"),
             _ => ("fail", "succeed"),
         };
-        scratch.says(&format!("{same} --key k --attempt 1"), &format!("state={state} attempt=1\n"));
+        scratch.says(
+            &format!("{same} --key k --attempt 1"),
+            &format!("state={state} attempt=1\n"),
+        );
         for args in [
             format!("{other} --key k --attempt 1"),
             "unknown --key k --attempt 1".to_owned(),

@@ -94,11 +94,20 @@ fn a_run_that_is_still_alive_keeps_what_it_settled_long_ago() {
         past.succeed("of-none", 1, None);
         past.close();
         let mut today = Past::ago(&scratch, HOUR);
+        // --forget goes by the newest settlement.
+        today.reserve("settled-today");
+        today.succeed("settled-today", 1, None);
         match last {
             "recorded" => today.record("last", Some("nightly"), None),
             "ran-out" => {
                 let lease_ms = Some(1);
-                today.reserve_with("last", With { lease_ms, ..run("nightly") });
+                today.reserve_with(
+                    "last",
+                    With {
+                        lease_ms,
+                        ..run("nightly")
+                    },
+                );
             }
             _ => {
                 today.reserve_with("last", run("nightly"));
@@ -154,9 +163,15 @@ fn only_the_named_states_go() {
     past.succeed("s", 1, None);
     past.fail("f", 1);
     past.close();
-    scratch.says("prune --older-than 0s --state failed", "pruned=1 kept_live=0\n");
+    scratch.says(
+        "prune --older-than 0s --state failed",
+        "pruned=1 kept_live=0\n",
+    );
     assert!(is_pruned(&scratch, "f") && !is_pruned(&scratch, "s"));
-    scratch.says("prune --older-than 0s --state succeeded", "pruned=1 kept_live=0\n");
+    scratch.says(
+        "prune --older-than 0s --state succeeded",
+        "pruned=1 kept_live=0\n",
+    );
     assert!(is_pruned(&scratch, "s"));
     scratch.says(
         "prune --older-than 0s --format json",
@@ -176,7 +191,10 @@ fn what_a_pruned_receipt_said_is_no_longer_in_the_file() {
         assert_eq!(scratch.run(args).code, 0, "{args}");
     }
     scratch.says("prune --older-than 0s", "pruned=1 kept_live=0\n");
-    let tables: Vec<String> = exported(&scratch, "receipts.db").lines().map(str::to_owned).collect();
+    let tables: Vec<String> = exported(&scratch, "receipts.db")
+        .lines()
+        .map(str::to_owned)
+        .collect();
     assert_eq!(tables.len(), 3);
     assert!(!tables.concat().contains("SECRET"));
 }

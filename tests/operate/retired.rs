@@ -18,7 +18,10 @@ fn it_can_be_exported_again_and_says_the_same() {
     let before = exported(&scratch, "receipts.db");
     let said = scratch.run("export --retire");
     assert_eq!((said.code, said.stderr.as_str()), (0, ""));
-    assert_eq!(said.stdout, before.replacen("\"retired\":false", "\"retired\":true", 1));
+    assert_eq!(
+        said.stdout,
+        before.replacen("\"retired\":false", "\"retired\":true", 1)
+    );
     assert_eq!(exported(&scratch, "receipts.db"), said.stdout);
     assert_eq!(scratch.run("export --retire").stdout, said.stdout);
 }
@@ -26,7 +29,15 @@ fn it_can_be_exported_again_and_says_the_same() {
 #[test]
 fn what_was_moved_decides_in_its_new_place_as_it_did_before() {
     let scratch = rich();
-    let keys = ["new", "unknown", "result:3", "reserved", "failed", "old:failed", "old:contested"];
+    let keys = [
+        "new",
+        "unknown",
+        "result:3",
+        "reserved",
+        "failed",
+        "old:failed",
+        "old:contested",
+    ];
     let ask = |key: &str| format!("reserve --key {key} --fingerprint f --allow-failed-retry");
     assert_eq!(scratch.run("backup --to copy.db").code, 0);
     assert_eq!(on(&scratch, "copy.db", "restore --accept-gap").code, 0);
@@ -40,7 +51,8 @@ fn what_was_moved_decides_in_its_new_place_as_it_did_before() {
 }
 
 #[test]
-fn where_the_export_cannot_be_written_the_ledger_is_retired_all_the_same_and_can_be_exported_again() {
+fn where_the_export_cannot_be_written_the_ledger_is_retired_all_the_same_and_can_be_exported_again()
+{
     let scratch = rich();
     scratch.refuses("export --retire --to missing/moved.jsonl", "io");
     assert_eq!(scratch.run("export --to moved.jsonl").code, 0);

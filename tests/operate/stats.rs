@@ -25,7 +25,9 @@ fn figures(scratch: &Scratch) -> Vec<String> {
     let words: Vec<&str> = said.stdout.trim_end().split(' ').collect();
     assert_eq!(words.len(), NAMES.len(), "{said:?}");
     let value = |(word, name): (&&str, &&str)| {
-        let value = word.strip_prefix(name).and_then(|word| word.strip_prefix('='));
+        let value = word
+            .strip_prefix(name)
+            .and_then(|word| word.strip_prefix('='));
         value.unwrap().to_owned()
     };
     words.iter().zip(&NAMES).map(value).collect()
@@ -106,7 +108,10 @@ fn an_unknown_one_is_as_old_as_its_declaration_or_the_end_of_its_lease() {
         "resolve --key ran-out --as succeeded --evidence seen",
         "state=succeeded attempt=1\n",
     );
-    assert_eq!(figures(&scratch)[7..], [String::new(), declared.to_string()]);
+    assert_eq!(
+        figures(&scratch)[7..],
+        [String::new(), declared.to_string()]
+    );
 }
 
 #[test]

@@ -15,7 +15,11 @@ fn a_reader_that_is_slow_holds_nobody_up_and_sees_one_moment() {
     for args in [["list"], ["export"]] {
         let scratch = Scratch::with_ledger();
         bulk::succeeded(&scratch, MANY, "[]");
-        let mut child = scratch.command(args).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = scratch
+            .command(args)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut first = String::new();
         stdout.read_line(&mut first).unwrap();
@@ -43,7 +47,11 @@ fn a_reader_that_goes_away_ends_it_with_an_error() {
     bulk::succeeded(&scratch, MANY, "[]");
     for args in [["list"], ["export"]] {
         let mut command = scratch.command(args);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         stdout.read_line(&mut String::new()).unwrap();
         drop(stdout);
@@ -64,7 +72,11 @@ fn what_is_read_is_not_held_in_memory() {
     let scratch = Scratch::with_ledger();
     let large = format!("\"{}\"", "x".repeat(1 << 20));
     bulk::succeeded(&scratch, 160, &large);
-    for args in [vec!["list"], vec!["list", "--format", "json"], vec!["export"]] {
+    for args in [
+        vec!["list"],
+        vec!["list", "--format", "json"],
+        vec!["export"],
+    ] {
         let limited = ["-c", "ulimit -v 98304; exec \"$0\" \"$@\""];
         let mut command = wrapped("sh", &limited, &scratch.command(&args));
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();

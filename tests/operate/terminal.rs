@@ -58,7 +58,9 @@ fn with_receipts() -> Scratch {
 fn list_is_an_aligned_table_with_coloured_states() {
     let scratch = with_receipts();
     let list = scratch.command(["list"]);
-    let Some(shown) = on_a_terminal(&list, None) else { return };
+    let Some(shown) = on_a_terminal(&list, None) else {
+        return;
+    };
     let plain = on_a_terminal(&list, Some("1")).unwrap();
     assert_eq!(
         plain,
@@ -70,7 +72,11 @@ fn list_is_an_aligned_table_with_coloured_states() {
     assert!(shown.contains("\u{1b}[32msucceeded"), "{shown:?}");
     let without_colours: String = strip(&shown);
     assert_eq!(without_colours, plain);
-    assert_eq!(on_a_terminal(&list, Some("")).unwrap(), shown, "an empty NO_COLOR says nothing");
+    assert_eq!(
+        on_a_terminal(&list, Some("")).unwrap(),
+        shown,
+        "an empty NO_COLOR says nothing"
+    );
 }
 
 /// Without what sets colours.
@@ -89,7 +95,9 @@ fn strip(shown: &str) -> String {
 fn stats_is_a_table_that_tells_how_old_the_oldest_are() {
     let scratch = with_receipts();
     let stats = scratch.command(["stats"]);
-    let Some(shown) = on_a_terminal(&stats, Some("1")) else { return };
+    let Some(shown) = on_a_terminal(&stats, Some("1")) else {
+        return;
+    };
     assert_eq!(
         shown,
         "recorded              0\n\
@@ -108,10 +116,19 @@ fn in_a_pipe_or_where_a_format_is_asked_for_there_is_no_table_and_no_colour() {
     let scratch = rich();
     for args in ["list", "stats"] {
         for line in scratch.run(args).stdout.lines() {
-            assert!(line.starts_with(if args == "list" { "state=" } else { "recorded=" }), "{line}");
+            assert!(
+                line.starts_with(if args == "list" {
+                    "state="
+                } else {
+                    "recorded="
+                }),
+                "{line}"
+            );
         }
         let json = scratch.command([args, "--format", "json"]);
-        let Some(shown) = on_a_terminal(&json, None) else { return };
+        let Some(shown) = on_a_terminal(&json, None) else {
+            return;
+        };
         assert_eq!(shown, scratch.run(&format!("{args} --format json")).stdout);
         assert!(shown.starts_with('{'));
     }
@@ -122,7 +139,9 @@ fn a_prune_shows_progress_on_a_terminal_and_its_answer_last() {
     let scratch = Scratch::with_ledger();
     super::bulk::succeeded(&scratch, 1_500, "[]");
     let prune = scratch.command(["prune", "--older-than", "1d"]);
-    let Some(shown) = on_a_terminal(&prune, Some("1")) else { return };
+    let Some(shown) = on_a_terminal(&prune, Some("1")) else {
+        return;
+    };
     assert!(shown.ends_with("pruned=1500 kept_live=0\n"), "{shown:?}");
     let before = shown.trim_end_matches("pruned=1500 kept_live=0\n");
     assert!(before.contains(" pruned in "), "{shown:?}");

@@ -13,8 +13,15 @@ fn export_of_rich() -> String {
 fn refuses(scratch: &Scratch, text: impl AsRef<[u8]>, what: &str) -> String {
     fs::write(scratch.path("given.jsonl"), text).unwrap();
     let said = scratch.run("import given.jsonl");
-    assert_eq!((said.code, said.stdout.as_str()), (2, ""), "{what}: {said:?}");
-    assert!(said.stderr.starts_with("error[invalid-input]: import: "), "{what}: {said:?}");
+    assert_eq!(
+        (said.code, said.stdout.as_str()),
+        (2, ""),
+        "{what}: {said:?}"
+    );
+    assert!(
+        said.stderr.starts_with("error[invalid-input]: import: "),
+        "{what}: {said:?}"
+    );
     said.stderr
 }
 
@@ -31,7 +38,10 @@ fn cut_off_at_any_byte_it_is_refused_and_nothing_is_taken() {
     let line_ends: Vec<usize> = (0..bytes.len()).filter(|&at| bytes[at] == b'\n').collect();
     let around = line_ends.iter().flat_map(|&at| [at, at + 1, at + 2]);
     let spread = (0..bytes.len()).step_by(bytes.len() / 60);
-    let mut cuts: Vec<usize> = around.chain(spread).filter(|&at| at < bytes.len()).collect();
+    let mut cuts: Vec<usize> = around
+        .chain(spread)
+        .filter(|&at| at < bytes.len())
+        .collect();
     cuts.sort_unstable();
     cuts.dedup();
     for at in cuts {
@@ -46,7 +56,12 @@ fn cut_off_at_any_byte_it_is_refused_and_nothing_is_taken() {
 fn a_torn_one_says_so_and_leaves_no_ledger_where_none_was() {
     let text = export_of_rich();
     let scratch = Scratch::new();
-    for (text, says) in [(&text[..text.len() - 1], "torn"), (&text[..text.len() / 2], "torn"), ("", "torn"), ("{}\n", "line 1 is not the header")] {
+    for (text, says) in [
+        (&text[..text.len() - 1], "torn"),
+        (&text[..text.len() / 2], "torn"),
+        ("", "torn"),
+        ("{}\n", "line 1 is not the header"),
+    ] {
         let told = refuses(&scratch, text, "torn");
         assert!(told.contains(says), "{told}");
         assert_eq!(names(&scratch.path(".")), ["given.jsonl"]);
@@ -61,11 +76,20 @@ fn a_line_lost_doubled_swapped_or_added_is_noticed() {
     let text = export_of_rich();
     let lines: Vec<&str> = text.lines().collect();
     let scratch = Scratch::with_ledger();
-    let join = |lines: &[&str]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let join = |lines: &[&str]| {
+        lines
+            .iter()
+            .map(|line| format!("{line}\n"))
+            .collect::<String>()
+    };
     for lost in 0..lines.len() {
         let mut others = lines.clone();
         others.remove(lost);
-        refuses(&scratch, join(&others), &format!("without line {}", lost + 1));
+        refuses(
+            &scratch,
+            join(&others),
+            &format!("without line {}", lost + 1),
+        );
     }
     let mut more = lines.clone();
     more.insert(1, lines[0]);
@@ -97,7 +121,11 @@ fn what_is_no_export_is_refused() {
     ] {
         refuses(&scratch, foreign, foreign);
     }
-    refuses(&scratch, fs::read(scratch.path("receipts.db")).unwrap(), "a ledger");
+    refuses(
+        &scratch,
+        fs::read(scratch.path("receipts.db")).unwrap(),
+        "a ledger",
+    );
 }
 
 #[test]
@@ -109,9 +137,18 @@ fn a_member_that_no_ledger_writes_is_noticed_and_the_line_named() {
         ("\"key\":\"unknown\"", "\"key\":\"\""),
         ("\"state\":\"unknown\"", "\"state\":\"pruned\""),
         ("\"state\":\"unknown\"", "\"state\":\"failed\""),
-        ("\"state\":\"unknown\",\"attempt\":1", "\"state\":\"unknown\",\"attempt\":2"),
-        ("\"state\":\"unknown\",\"attempt\":1", "\"state\":\"unknown\",\"attempt\":-1"),
-        ("\"state\":\"unknown\",\"attempt\":1", "\"state\":\"unknown\",\"attempt\":4294967296"),
+        (
+            "\"state\":\"unknown\",\"attempt\":1",
+            "\"state\":\"unknown\",\"attempt\":2",
+        ),
+        (
+            "\"state\":\"unknown\",\"attempt\":1",
+            "\"state\":\"unknown\",\"attempt\":-1",
+        ),
+        (
+            "\"state\":\"unknown\",\"attempt\":1",
+            "\"state\":\"unknown\",\"attempt\":4294967296",
+        ),
         ("\"amount\":\"10.50\"", "\"amount\":\"10,50\""),
         ("\"amount\":\"10.50\"", "\"amount\":null"),
         ("\"late_success\":true", "\"late_success\":false"),
@@ -121,11 +158,18 @@ fn a_member_that_no_ledger_writes_is_noticed_and_the_line_named() {
         ("\"key_digest\":\"", "\"key_digest\":\"0"),
         ("\"contested\":true", "\"contested\":false,\"more\":1"),
         ("\"payload_base64\":\"", "\"payload_base64\":\"!"),
-        ("\"key\":\"unknown\"", "\"key\":\"unknown\",\"key\":\"unknown\""),
+        (
+            "\"key\":\"unknown\"",
+            "\"key\":\"unknown\",\"key\":\"unknown\"",
+        ),
         ("\"key\":\"unknown\"", "\"clé\":1,\"key\":\"unknown\""),
     ] {
         assert!(text.contains(from), "{from}");
-        let told = refuses(&scratch, text.replacen(from, to, 1), &format!("{from} -> {to}"));
+        let told = refuses(
+            &scratch,
+            text.replacen(from, to, 1),
+            &format!("{from} -> {to}"),
+        );
         assert!(told.contains("import: line "), "{told}");
     }
     assert_eq!(scratch.run("list").stdout, "");
