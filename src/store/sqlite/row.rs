@@ -248,7 +248,8 @@ mod tests {
         ] {
             let statement = connection.prepare(sql).unwrap();
             let names: Vec<&str> = columns.iter().map(|(_, name)| *name).collect();
-            assert_eq!(statement.column_names(), names);
+            let found: Vec<&str> = statement.column_names().into_iter().collect();
+            assert_eq!(found, names);
             assert!(
                 columns
                     .iter()
