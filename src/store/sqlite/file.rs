@@ -117,10 +117,10 @@ pub(super) fn look_to_replace(given: &Path) -> Result<PathBuf, Error> {
             found: Found::Foreign,
             ..
         }) => {
-            return Err(Error::RefusedFile {
+            return Err(Error::NotALedger {
                 ledger: shown(&path),
-                found: "it is a database of another application, whose tables a copy would replace, too",
-                hint: "restore under a name of its own, and move the receipts with export and import",
+                found: "it is another application's database, whose tables a copy would replace, too",
+                hint: "restore under a name of its own; receipts in it move with export and import",
             });
         }
         Err(refusal) => refusal,
