@@ -128,7 +128,7 @@ impl PostgresStore {
             import::begin(session, patience, options.create)
         });
         let (head, made) = begun?;
-        let imported = session.once("write to", |session, patience| {
+        let imported = session.go_on("write to", |session, patience| {
             import::import(session, patience, &head, source, mark)
         })?;
         let created = made && matches!(imported, Imported::Taken { .. });
@@ -212,7 +212,7 @@ impl Store for PostgresStore {
             import::begin(session, patience, false)
         });
         let (head, _) = begun?;
-        self.session.once("write to", |session, patience| {
+        self.session.go_on("write to", |session, patience| {
             import::import(session, patience, &head, source, mark)
         })
     }

@@ -43,6 +43,15 @@ examples! {
     from_rust: from_rust::the_block_is_the_code_that_is_tested;
 }
 
+/// The blocks that need a PostgreSQL server: `tests/postgres` runs them.
+const ON_A_SERVER: &[&str] = &[
+    "ledger_on_a_server",
+    "ledger_grants",
+    "deploy_from_any_runner",
+    "cron_fleet",
+    "move_to_postgresql",
+];
+
 #[test]
 fn every_console_block_prints_what_it_shows() {
     for block in block::all().iter().filter(|block| block.info == "console") {
@@ -52,7 +61,8 @@ fn every_console_block_prints_what_it_shows() {
 
 #[test]
 fn every_block_is_run_by_a_test() {
-    let mut unseen: Vec<String> = NAMED.iter().map(|name| name.replace('_', "-")).collect();
+    let names = NAMED.iter().chain(ON_A_SERVER);
+    let mut unseen: Vec<String> = names.map(|name| name.replace('_', "-")).collect();
     for block in block::all() {
         match block.info.split_once(' ') {
             None if block.info == "console" || block.info == "text" => {}

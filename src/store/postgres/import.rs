@@ -76,7 +76,6 @@ pub(super) fn begin(
     patience: Patience,
     create: bool,
 ) -> Result<(Head, bool), Trouble> {
-    session.connected(patience)?;
     let script = match create {
         true => create::script(session, patience)?,
         false => None,
