@@ -1,6 +1,6 @@
 //! Finding and keeping one key's entry and history, inside a transaction.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::Trouble;
 use super::{Clock, pending, row};
@@ -35,8 +35,10 @@ WHERE key = :key";
 
 const APPEND: &str = "\
 INSERT INTO receipt_ledger_history (receipt, sequence, at_ms, event, attempt, actor, detail)
-VALUES (?1, 1 + coalesce((SELECT max(sequence) FROM receipt_ledger_history WHERE receipt = ?1), 0),
-        ?2, ?3, ?4, ?5, ?6)";
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+
+const LAST_SEQUENCE: &str = "\
+SELECT sequence FROM receipt_ledger_history WHERE receipt = ?1 ORDER BY sequence DESC LIMIT 1";
 
 const HAS_CONFLICT: &str = "\
 SELECT EXISTS (SELECT 1 FROM receipt_ledger_history WHERE receipt = ?1 AND event = 'conflict' AND detail = ?2)";
@@ -127,7 +129,8 @@ fn keep(
     change: &Change,
     now: Timestamp,
 ) -> Result<(), Trouble> {
-    let mut id = stored.and_then(|stored| stored.id);
+    let known = stored.and_then(|stored| stored.id);
+    let mut id = known;
     match &change.entry {
         Some(Entry::Whole(receipt)) => match id {
             Some(id) => update(connection, id, receipt)?,
@@ -145,13 +148,22 @@ fn keep(
         Some(Entry::Pruned(pruned)) => mark_pruned(connection, key, pruned)?,
         None => {}
     }
-    match id {
-        Some(id) => change
-            .events
-            .iter()
-            .try_for_each(|event| append(connection, id, event, now)),
-        None => Ok(()),
+    let Some(id) = id else {
+        return Ok(());
+    };
+    // A new receipt has no history yet, and is spared the look for it.
+    let mut sequence = match known {
+        Some(id) if !change.events.is_empty() => next_sequence(connection, id)?,
+        Some(_) | None => 1,
+    };
+    for event in &change.events {
+        if event.kind == EventKind::Conflict && has_conflict(connection, id, event)? {
+            continue;
+        }
+        append_at(connection, (id, sequence), event, now)?;
+        sequence += 1;
     }
+    Ok(())
 }
 
 pub(super) fn insert(connection: &Connection, receipt: &Receipt) -> Result<i64, Trouble> {
@@ -185,20 +197,31 @@ fn mark_pruned(connection: &Connection, key: &Key, pruned: &Pruned) -> Result<()
     Ok(())
 }
 
-fn append(connection: &Connection, id: i64, event: &Event, now: Timestamp) -> Result<(), Trouble> {
-    if event.kind == EventKind::Conflict {
-        let mut statement = connection.prepare_cached(HAS_CONFLICT)?;
-        if statement.query_row(params![id, event.detail], |row| row.get(0))? {
-            return Ok(());
-        }
-    }
-    append_row(connection, id, event, now)
+fn has_conflict(connection: &Connection, id: i64, event: &Event) -> Result<bool, Trouble> {
+    let mut statement = connection.prepare_cached(HAS_CONFLICT)?;
+    Ok(statement.query_row(params![id, event.detail], |row| row.get(0))?)
+}
+
+fn next_sequence(connection: &Connection, id: i64) -> Result<i64, Trouble> {
+    let mut statement = connection.prepare_cached(LAST_SEQUENCE)?;
+    let last: Option<i64> = statement.query_row([id], |row| row.get(0)).optional()?;
+    Ok(last.unwrap_or(0) + 1)
 }
 
 /// Appends a row of history as it is.
 pub(super) fn append_row(
     connection: &Connection,
     id: i64,
+    event: &Event,
+    at: Timestamp,
+) -> Result<(), Trouble> {
+    let sequence = next_sequence(connection, id)?;
+    append_at(connection, (id, sequence), event, at)
+}
+
+fn append_at(
+    connection: &Connection,
+    (id, sequence): (i64, i64),
     event: &Event,
     at: Timestamp,
 ) -> Result<(), Trouble> {
@@ -209,7 +232,8 @@ pub(super) fn append_row(
         detail,
     } = event;
     let actor = actor.as_ref().map(Owner::as_str);
-    let parameters = params![id, at.as_ms(), kind.as_str(), attempt, actor, detail];
+    let kind = kind.as_str();
+    let parameters = params![id, sequence, at.as_ms(), kind, attempt, actor, detail];
     connection.prepare_cached(APPEND)?.execute(parameters)?;
     Ok(())
 }
