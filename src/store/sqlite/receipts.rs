@@ -20,18 +20,14 @@ INSERT INTO receipt_ledger_receipt
     (key, fingerprint, state, attempt, owner, run, amount, currency, created_at_ms, updated_at_ms,
      first_reserved_at_ms, attempt_started_at_ms, lease_expires_at_ms, settled_at_ms, settled_by, late_success,
      contested, reason, result)
-VALUES (:key, :fingerprint, :state, :attempt, :owner, :run, :amount, :currency, :created_at_ms, :updated_at_ms,
-        :first_reserved_at_ms, :attempt_started_at_ms, :lease_expires_at_ms, :settled_at_ms, :settled_by,
-        :late_success, :contested, :reason, :result)";
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
 
 const UPDATE: &str = "\
 UPDATE receipt_ledger_receipt SET
-    fingerprint = :fingerprint, state = :state, attempt = :attempt, owner = :owner, run = :run, amount = :amount,
-    currency = :currency, created_at_ms = :created_at_ms, updated_at_ms = :updated_at_ms,
-    first_reserved_at_ms = :first_reserved_at_ms, attempt_started_at_ms = :attempt_started_at_ms,
-    lease_expires_at_ms = :lease_expires_at_ms, settled_at_ms = :settled_at_ms, settled_by = :settled_by,
-    late_success = :late_success, contested = :contested, reason = :reason, result = :result
-WHERE key = :key";
+    fingerprint = ?2, state = ?3, attempt = ?4, owner = ?5, run = ?6, amount = ?7, currency = ?8, created_at_ms = ?9,
+    updated_at_ms = ?10, first_reserved_at_ms = ?11, attempt_started_at_ms = ?12, lease_expires_at_ms = ?13,
+    settled_at_ms = ?14, settled_by = ?15, late_success = ?16, contested = ?17, reason = ?18, result = ?19
+WHERE key = ?1";
 
 const APPEND: &str = "\
 INSERT INTO receipt_ledger_history (receipt, sequence, at_ms, event, attempt, actor, detail)
@@ -54,15 +50,26 @@ pub(super) struct Stored {
 
 /// What is stored for a key, whole or pruned.
 pub(super) fn find(connection: &Connection, key: &Key) -> Result<Option<Stored>, Trouble> {
+    match find_whole(connection, key)? {
+        Some(stored) => Ok(Some(stored)),
+        None => find_pruned(connection, key),
+    }
+}
+
+pub(super) fn find_whole(connection: &Connection, key: &Key) -> Result<Option<Stored>, Trouble> {
     let mut statement = connection.prepare_cached(FIND)?;
     let mut rows = statement.query([key.as_str()])?;
-    if let Some(row) = rows.next()? {
-        let (id, receipt) = row::receipt(row)?;
-        return Ok(Some(Stored {
-            id: Some(id),
-            entry: Entry::Whole(Box::new(receipt)),
-        }));
-    }
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    let (id, receipt) = row::receipt(row)?;
+    Ok(Some(Stored {
+        id: Some(id),
+        entry: Entry::Whole(Box::new(receipt)),
+    }))
+}
+
+fn find_pruned(connection: &Connection, key: &Key) -> Result<Option<Stored>, Trouble> {
     let mut statement = connection.prepare_cached(FIND_PRUNED)?;
     let mut rows = statement.query([KeyDigest::of(key).0])?;
     match rows.next()? {
@@ -72,6 +79,13 @@ pub(super) fn find(connection: &Connection, key: &Key) -> Result<Option<Stored>,
         })),
         None => Ok(None),
     }
+}
+
+/// Whether anything was ever pruned and is still answering.
+pub(super) fn has_pruned(connection: &Connection) -> Result<bool, Trouble> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM receipt_ledger_pruned)";
+    let mut statement = connection.prepare_cached(sql)?;
+    Ok(statement.query_row([], |row| row.get(0))?)
 }
 
 /// Runs a rule on what is stored for a key and keeps what it wants.
@@ -109,6 +123,16 @@ pub(super) fn read(
     clock: &dyn Clock,
 ) -> Result<Reading, Trouble> {
     let found = find(connection, key)?;
+    reading(connection, found, with_history, clock)
+}
+
+/// What was found, with its history if asked for.
+pub(super) fn reading(
+    connection: &Connection,
+    found: Option<Stored>,
+    with_history: bool,
+    clock: &dyn Clock,
+) -> Result<Reading, Trouble> {
     let now = clock.now();
     let history = match found.as_ref().and_then(|stored| stored.id) {
         Some(id) if with_history => history(connection, id)?,
@@ -122,7 +146,7 @@ pub(super) fn read(
 }
 
 /// Writes what a rule wants kept.
-fn keep(
+pub(super) fn keep(
     connection: &Connection,
     key: &Key,
     stored: Option<&Stored>,
