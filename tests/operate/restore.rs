@@ -142,7 +142,11 @@ fn a_ledger_in_use_is_busy_and_stays_as_it_is() {
     stdout.read_line(&mut String::new()).unwrap();
     scratch.refuses("restore --busy-timeout 50ms --from copy.db", "busy");
     assert_eq!(inode(), before);
-    writeln!(stdin, r#"{{"op":"reserve","key":"later","fingerprint":"f"}}"#).unwrap();
+    writeln!(
+        stdin,
+        r#"{{"op":"reserve","key":"later","fingerprint":"f"}}"#
+    )
+    .unwrap();
     let mut line = String::new();
     stdout.read_line(&mut line).unwrap();
     assert!(line.contains("EXECUTE"), "{line}");

@@ -6,6 +6,7 @@
 
 mod block;
 mod cron_and_ci;
+mod documents;
 mod from_rust;
 mod project;
 mod provider;
@@ -40,6 +41,7 @@ examples! {
     cron: cron_and_ci::a_crontab_performs_only_with_the_ledger_that_was_created_by_hand;
     deploy: cron_and_ci::a_job_that_is_run_again_does_not_deploy_twice;
     reconcile_charges: reconcile::drift_is_mailed_and_its_age_is_left_for_prometheus;
+    completions_and_manual: documents::completions_and_manual_pages_lie_where_they_are_looked_for;
     from_rust: from_rust::the_block_is_the_code_that_is_tested;
 }
 
