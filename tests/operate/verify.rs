@@ -133,7 +133,7 @@ fn a_history_that_does_not_explain_the_receipt_is_found() {
             "UPDATE receipt_ledger_history SET at_ms = -1 WHERE receipt = {UNKNOWN} AND sequence = 1"
         ),
         format!(
-            "UPDATE receipt_ledger_history SET sequence = 5 - sequence WHERE receipt = {UNKNOWN} AND sequence < 3"
+            "UPDATE receipt_ledger_history SET sequence = 12 - sequence WHERE receipt = {UNKNOWN} AND sequence < 3"
         ),
         format!(
             "INSERT INTO receipt_ledger_history VALUES ({UNKNOWN}, 9, 5, 'succeeded', 1, NULL, NULL)"

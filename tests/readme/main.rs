@@ -6,6 +6,7 @@
 
 mod block;
 mod cron_and_ci;
+mod documents;
 mod from_rust;
 mod many;
 mod project;
@@ -44,6 +45,7 @@ examples! {
     batch_from_python: many::a_python_program_that_asks_line_by_line_charges_each_order_once;
     batch_from_bash: many::a_bash_script_that_asks_line_by_line_mails_each_order_once;
     reconcile_charges: reconcile::drift_is_mailed_and_its_age_is_left_for_prometheus;
+    completions_and_manual: documents::completions_and_manual_pages_lie_where_they_are_looked_for;
     from_rust: from_rust::the_block_is_the_code_that_is_tested;
 }
 

@@ -15,8 +15,18 @@ const NAME: &str = "receipt-ledger";
 pub(crate) fn completions(args: CompletionsArgs, output: &mut Output) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), NAME, &mut script);
-    output.raw(&script)?;
+    output.raw(&with_one_name(script))?;
     Ok(Exit::ANSWERED)
+}
+
+/// clap_complete's script for bash calls a program whose name has a hyphen by two names inside, and then finds no option
+/// of any command. The others do not have the second name.
+fn with_one_name(script: Vec<u8>) -> Vec<u8> {
+    let second = format!("{}__subcmd__", NAME.replace('-', "__subcmd__"));
+    let first = format!("{}__subcmd__", NAME.replace('-', "__"));
+    String::from_utf8_lossy(&script)
+        .replace(&second, &first)
+        .into_bytes()
 }
 
 pub(crate) fn man(args: ManArgs, output: &mut Output) -> Result<Exit, Failure> {

@@ -40,7 +40,7 @@ impl SqliteStore {
             .mode();
         let draft = draft_in(folder).map_err(|error| io_error("create", &to, error))?;
         let told = |trouble: Trouble| trouble.told("copy", &self.place.shown(), self.busy_timeout);
-        copy(&self.connection, draft.path()).map_err(told)?;
+        copy(&self.connection, &self.place, &draft).map_err(told)?;
         if self.view != View::Shared && View::still(&self.place).as_ref() != Some(&self.view) {
             let source = "it was changed while it was read without locks".into();
             return Err(Error::Io {
@@ -88,7 +88,7 @@ impl SqliteStore {
         let facts = fs::metadata(&target).or_else(|_| fs::metadata(&source.path));
         let facts = facts.map_err(|error| io_error("look at", &source.path, error))?;
         let draft = draft_in(folder).map_err(|error| io_error("create", &target, error))?;
-        copy(&connection, draft.path()).map_err(told)?;
+        copy(&connection, &source, &draft).map_err(told)?;
         refuse_unsound(draft.path(), &source).map_err(told)?;
         // Whoever restores may not be who decides. Only root can do this, and only root needs to.
         let _ = fchown(draft.as_file(), Some(facts.uid()), Some(facts.gid()));
@@ -125,24 +125,61 @@ fn draft_in(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
         .map_err(|error| io::Error::from(error.kind()))
 }
 
-/// Copies all pages under one view and marks the copy.
-fn copy(from: &Connection, to: &Path) -> Result<(), Trouble> {
+/// Copies everything under one view and marks the copy.
+fn copy(from: &Connection, place: &Place, to: &tempfile::NamedTempFile) -> Result<(), Trouble> {
+    let view = from.unchecked_transaction()?;
+    view.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    let is_whole = copy_file(place, to.as_file())
+        .map_err(|error| Trouble::Ledger(io_error("copy", &place.path, error)))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut draft = Connection::open_with_flags(to, flags)?;
+    let mut draft = Connection::open_with_flags(to.path(), flags)?;
     // Nobody knows the draft yet, and it is synced whole at the end.
     draft.execute_batch("PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF;")?;
-    let backup = Backup::new(from, &mut draft)?;
-    if backup.step(-1)? != StepResult::Done {
-        // The connection has waited for others' locks already, as long as it was told to.
-        let busy = ffi::Error::new(ffi::SQLITE_BUSY);
-        return Err(rusqlite::Error::SqliteFailure(busy, None).into());
+    if !is_whole {
+        copy_pages(from, &mut draft)?;
     }
-    drop(backup);
+    drop(view);
     draft.pragma_update(None, "journal_mode", "memory")?;
     if meta::standing(&draft)? == Standing::InUse {
         meta::stand(&draft, Standing::Copy)?;
     }
     draft.close().map_err(|(_, error)| Trouble::Sqlite(error))
+}
+
+/// Copies the file as it lies there, where it holds the whole view by itself; the kernel does that several times as fast
+/// as pages are read and written one by one. Returns whether it did.
+///
+/// A view that was taken while the log was empty is read from the file alone, and as long as it is held nobody folds a
+/// log back into the file: who decides meanwhile writes into the log.
+fn copy_file(place: &Place, to: &File) -> io::Result<bool> {
+    if View::still(place).is_none() {
+        return Ok(false);
+    }
+    let before = fs::metadata(&place.path)?;
+    let mut from = File::open(&place.path)?;
+    let mut draft = to;
+    io::copy(&mut from, &mut draft)?;
+    // Closing it would drop the locks under which the view is held.
+    keep(from)?;
+    let after = fs::metadata(&place.path)?;
+    let is_whole = (before.len(), before.modified()?) == (after.len(), after.modified()?);
+    if is_whole {
+        // Not with a log of its own yet: see `finish`.
+        to.write_all_at(&[1; VERSIONS_AT.end - VERSIONS_AT.start], 18)?;
+    } else {
+        to.set_len(0)?;
+    }
+    Ok(is_whole)
+}
+
+fn copy_pages(from: &Connection, to: &mut Connection) -> Result<(), Trouble> {
+    let backup = Backup::new(from, to)?;
+    if backup.step(-1)? == StepResult::Done {
+        return Ok(());
+    }
+    // The connection has waited for others' locks already, as long as it was told to.
+    let busy = ffi::Error::new(ffi::SQLITE_BUSY);
+    Err(rusqlite::Error::SqliteFailure(busy, None).into())
 }
 
 /// What was carried here may have suffered on its way: a sound ledger is not replaced by it.
