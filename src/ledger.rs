@@ -193,6 +193,14 @@ impl<S: Store> Ledger<S> {
         batch::answer(&mut self.store, requests)
     }
 
+    /// The answer to a request of a batch that could not be decided, if it is a conflict all the same: that needs no
+    /// write to be true (contract §5.5).
+    pub fn conflict_in(&mut self, request: &Request, error: &Error) -> Option<Answer> {
+        let (key, fingerprint) = request.content()?;
+        let (state, attempt) = self.conflict_behind(key, fingerprint, error)?;
+        request.conflict(state, attempt)
+    }
+
     /// The oldest intent that waits to be performed (contract §7.2).
     ///
     /// # Errors
@@ -349,20 +357,30 @@ impl<S: Store> Ledger<S> {
         fingerprint: &Fingerprint,
         error: Error,
     ) -> Result<(State, u32), Error> {
+        self.conflict_behind(key, fingerprint, &error).ok_or(error)
+    }
+
+    /// What stands under the key, if that is bound to another content and the error only kept it from being written.
+    fn conflict_behind(
+        &mut self,
+        key: &Key,
+        fingerprint: &Fingerprint,
+        error: &Error,
+    ) -> Option<(State, u32)> {
         // Locks and failing writes do not hide it; a copy or a retired ledger has nothing to say.
         if !matches!(
             error,
             Error::Busy { .. } | Error::Io { .. } | Error::Uncertain { .. }
         ) {
-            return Err(error);
+            return None;
         }
         match self.store.read(key, false) {
             Ok(Reading {
                 entry: Some(entry),
                 now,
                 ..
-            }) if !entry.matches(fingerprint) => Ok((entry.state(now), entry.attempt())),
-            Ok(_) | Err(_) => Err(error),
+            }) if !entry.matches(fingerprint) => Some((entry.state(now), entry.attempt())),
+            Ok(_) | Err(_) => None,
         }
     }
 }

@@ -51,7 +51,7 @@ pub enum PendingKind {
 }
 
 /// A place in the order in which receipts were created.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cursor(pub(crate) i64);
 
 /// An intent that waits.

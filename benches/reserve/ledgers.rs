@@ -25,8 +25,8 @@ pub(crate) fn create(db: &Path, receipts: u64) -> Result<(), Box<dyn Error>> {
         let mut receipt = transaction.prepare(
             "INSERT INTO receipt_ledger_receipt \
              (id, key, fingerprint, state, attempt, created_at_ms, updated_at_ms, first_reserved_at_ms, \
-              attempt_started_at_ms, settled_at_ms, settled_by, late_success, result) \
-             VALUES (?1, ?2, 'send-v1', 'succeeded', 1, ?3, ?3, ?3, ?3, ?3, 'caller', 0, '{\"delivery_id\":\"d_42\"}')",
+              attempt_started_at_ms, settled_at_ms, settled_by, late_success, contested, result) \
+             VALUES (?1, ?2, 'send-v1', 'succeeded', 1, ?3, ?3, ?3, ?3, ?3, 'caller', 0, 0, '{\"delivery_id\":\"d_42\"}')",
         )?;
         let mut history = transaction.prepare(
             "INSERT INTO receipt_ledger_history (receipt, sequence, at_ms, event, attempt) VALUES (?1, ?2, ?3, ?4, 1)",

@@ -14,8 +14,8 @@ if row is None:
     now = time.time_ns() // 1_000_000
     cursor = connection.execute(
         "INSERT INTO receipt_ledger_receipt (key, fingerprint, state, attempt, created_at_ms, updated_at_ms,"
-        " first_reserved_at_ms, attempt_started_at_ms, late_success)"
-        " VALUES (?, 'send-v1', 'reserved', 1, ?, ?, ?, ?, 0)",
+        " first_reserved_at_ms, attempt_started_at_ms, late_success, contested)"
+        " VALUES (?, 'send-v1', 'reserved', 1, ?, ?, ?, ?, 0, 0)",
         (key, now, now, now, now),
     )
     connection.execute(

@@ -28,8 +28,8 @@ pub(crate) fn shell(db: &Path, key: &str) -> Command {
         "PRAGMA synchronous = FULL; BEGIN IMMEDIATE; \
          SELECT fingerprint, state, attempt FROM receipt_ledger_receipt WHERE key = '{key}'; \
          INSERT INTO receipt_ledger_receipt (key, fingerprint, state, attempt, created_at_ms, updated_at_ms, \
-         first_reserved_at_ms, attempt_started_at_ms, late_success) \
-         VALUES ('{key}', 'send-v1', 'reserved', 1, {now}, {now}, {now}, {now}, 0); \
+         first_reserved_at_ms, attempt_started_at_ms, late_success, contested) \
+         VALUES ('{key}', 'send-v1', 'reserved', 1, {now}, {now}, {now}, {now}, 0, 0); \
          INSERT INTO receipt_ledger_history (receipt, sequence, at_ms, event, attempt) \
          VALUES (last_insert_rowid(), 1, {now}, 'reserved', 1); \
          COMMIT; SELECT '{LINE}';"

@@ -12,6 +12,7 @@ use super::failure::Failure;
 use super::open::OpenLedger;
 use super::refusal::{self, Verb};
 use super::render::{self, Line, Value};
+use receipt_ledger::Error;
 use receipt_ledger::decide::{Refusal, ReserveAnswer, SettleVerb, Verdict};
 use receipt_ledger::ledger::{Answer, Request};
 use receipt_ledger::receipt::Key;
@@ -49,17 +50,7 @@ pub(crate) fn answer(group: &[RequestLine], ledger: &mut OpenLedger) -> Answered
     } else {
         ledger.batch(&requests)
     };
-    let mut answers: Box<dyn Iterator<Item = Told>> = match outcome {
-        Ok(answers) => Box::new(requests.iter().zip(answers).map(|(request, answer)| {
-            answer
-                .map_err(Failure::from)
-                .and_then(|answer| told(request, &answer))
-        })),
-        Err(error) => {
-            let failure = Failure::from(error);
-            Box::new(requests.iter().map(move |_| Err(failure.clone())))
-        }
-    };
+    let mut answers = tell(&requests, outcome, ledger).into_iter();
     let mut answered = Answered::default();
     for (id, place) in places {
         let line = match place {
@@ -71,6 +62,33 @@ pub(crate) fn answer(group: &[RequestLine], ledger: &mut OpenLedger) -> Answered
         answered.add(id, line);
     }
     answered
+}
+
+fn tell(
+    requests: &[Request],
+    outcome: Result<Vec<Result<Answer, Error>>, Error>,
+    ledger: &mut OpenLedger,
+) -> Vec<Told> {
+    // Where nothing can be written a conflict is still one.
+    let mut in_spite_of = |request, error: &Error| match ledger.conflict_in(request, error) {
+        Some(answer) => told(request, &answer),
+        None => Err(Failure::from(error)),
+    };
+    match outcome {
+        Ok(answers) => {
+            let answered = requests.iter().zip(answers);
+            answered
+                .map(|(request, answer)| match answer {
+                    Ok(answer) => told(request, &answer),
+                    Err(error) => in_spite_of(request, &error),
+                })
+                .collect()
+        }
+        Err(error) => {
+            let all = requests.iter();
+            all.map(|request| in_spite_of(request, &error)).collect()
+        }
+    }
 }
 
 impl Answered {

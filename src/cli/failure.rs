@@ -48,6 +48,12 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
+        Failure::from(&error)
+    }
+}
+
+impl From<&Error> for Failure {
+    fn from(error: &Error) -> Failure {
         let failure = Failure::new(error.code(), error.to_string());
         match error.hint() {
             Some(hint) => failure.hint(hint),

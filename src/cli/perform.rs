@@ -45,6 +45,8 @@ pub(crate) struct Performed {
     pub(crate) state: Option<State>,
     /// Whether the command was started.
     pub(crate) started: bool,
+    /// Whether all that was captured has reached standard output.
+    pub(crate) passed_on: bool,
     /// The first signal that came.
     pub(crate) signal: Option<i32>,
 }
@@ -124,11 +126,12 @@ pub(crate) fn perform(
             None,
         ),
     };
-    let exit = pass_on(captured, exit, supervisor, output);
+    let passed_on = pass_on(captured, supervisor, output);
     Ok(Performed {
-        exit,
+        exit: if passed_on { exit } else { Exit::NO_ANSWER },
         state,
         started: ended.started,
+        passed_on,
         signal,
     })
 }
@@ -324,18 +327,13 @@ fn not_recorded(settle: &Settle, told: &str, exit: Exit, why: &str, output: Outp
     }
 }
 
-/// Waits until what the command wrote has reached standard output.
-fn pass_on(
-    captured: Option<Captured>,
-    exit: Exit,
-    supervisor: &mut Supervisor,
-    output: Output,
-) -> Exit {
+/// Waits until what the command wrote has reached standard output, and says whether it has.
+fn pass_on(captured: Option<Captured>, supervisor: &mut Supervisor, output: Output) -> bool {
     let Some(captured) = captured else {
-        return exit;
+        return true;
     };
     match captured.passing_on.finish(supervisor) {
-        Ok(()) => exit,
+        Ok(()) => true,
         Err(error) => {
             let why = if error.kind() == ErrorKind::Interrupted {
                 "a signal came before it was all written".to_owned()
@@ -346,7 +344,7 @@ fn pass_on(
                 &Failure::new("output", format!("the command's output did not reach standard output: {why}"))
                     .hint("the outcome is on record; with --capture the output is printed again by the next run"),
             );
-            Exit::NO_ANSWER
+            false
         }
     }
 }

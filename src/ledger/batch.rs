@@ -1,11 +1,11 @@
 //! Many requests in one transaction.
 
 use crate::decide::{
-    self, Change, Record, RecordAnswer, Renew, Reserve, ReserveAnswer, Resolve, ResolveAnswer,
-    Settle, SettleAnswer,
+    self, Change, Decision, Record, RecordAnswer, Renew, Reserve, ReserveAnswer, Resolve,
+    ResolveAnswer, Settle, SettleAnswer,
 };
 use crate::error::Error;
-use crate::receipt::{Entry, Key, Timestamp};
+use crate::receipt::{Entry, Fingerprint, Key, State, Timestamp};
 use crate::store::{Reading, Step, Store};
 
 /// One request of a batch.
@@ -23,6 +23,34 @@ pub enum Request {
     Resolve(Resolve),
     /// What the ledger holds.
     Show(Key, bool),
+}
+
+impl Request {
+    /// The key, and the fingerprint that the request comes with.
+    pub(super) fn content(&self) -> Option<(&Key, &Fingerprint)> {
+        match self {
+            Request::Reserve(request) => Some((&request.key, &request.fingerprint)),
+            Request::Record(request) => Some((&request.key, &request.fingerprint)),
+            Request::Resolve(request) => Some((&request.key, request.fingerprint.as_ref()?)),
+            Request::Settle(_) | Request::Renew(_) | Request::Show(..) => None,
+        }
+    }
+
+    /// The answer that its key is bound to another content.
+    pub(super) fn conflict(&self, state: State, attempt: u32) -> Option<Answer> {
+        match self {
+            Request::Reserve(_) => Some(Answer::Reserve(ReserveAnswer {
+                decision: Decision::Conflict,
+                state,
+                attempt,
+            })),
+            Request::Record(_) => Some(Answer::Record(RecordAnswer::Conflict { state, attempt })),
+            Request::Resolve(_) => {
+                Some(Answer::Resolve(ResolveAnswer::Conflict { state, attempt }))
+            }
+            Request::Settle(_) | Request::Renew(_) | Request::Show(..) => None,
+        }
+    }
 }
 
 /// The answer to a request of the same name.

@@ -102,7 +102,7 @@ fn a_member_that_the_operation_does_not_have() {
         r#"{"op":"reserve","key":"k","fingerprint":"v1","attempt":1}"#,
         r#"{"op":"reserve","key":"k","fingerprint":"v1","skip_exit":9}"#,
         r#"{"op":"reserve","key":"k","fingerprint":"v1","db":"other.db"}"#,
-        r#"{"op":"reserve","key":"k","payload_file":"/etc/passwd"}"#,
+        r#"{"op":"reserve","key":"k","fingerprint":"v1","payload_file":"/etc/passwd"}"#,
         r#"{"op":"reserve","key":"k","fingerprint":"v1","keep_payload":true}"#,
         r#"{"op":"record","key":"k","fingerprint":"v1","lease":"1h"}"#,
         r#"{"op":"show","key":"k","fingerprint":"v1"}"#,

@@ -67,7 +67,7 @@ fn it_takes_at_most_as_many_as_its_limit() {
         drain(&ledger, "--all --limit 100", "").stdout,
         summary(1, 1, 0, 0)
     );
-    ledger.refuses("drain --all --limit 0 -- true", "usage");
+    ledger.refuses("drain --all --limit 0 -- true", "invalid-input");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::procs::{alone, names, untouched};
-use super::stage::{CHANGES, can_inject, exported, killed_at, mode, on, rich};
+use super::stage::{can_inject, exported, killed_everywhere, mode, on, rich};
 use super::support::Scratch;
 
 const WRITERS: usize = 8;
@@ -96,31 +96,24 @@ fn killed_in_the_middle_it_leaves_nothing_under_the_name() {
     }
     let scratch = rich();
     let before = exported(&scratch, "receipts.db");
-    let mut kills = 0;
     let mut whole = 0;
-    for nth in 1.. {
-        let command = scratch.command(["backup", "--to", "copy.db"]);
-        let killed = killed_at(&command, CHANGES, nth);
+    let mut command = || scratch.command(["backup", "--to", "copy.db"]);
+    let kills = killed_everywhere(&mut command, &mut |at| {
         if scratch.path("copy.db").exists() {
-            // The kill came after the rename.
+            // It ended, or the kill came after the rename.
+            let verified = on(&scratch, "copy.db", "verify");
             assert!(
-                on(&scratch, "copy.db", "verify")
-                    .stdout
-                    .starts_with("verify=ok")
+                verified.stdout.starts_with("verify=ok"),
+                "{at}: {verified:?}"
             );
-            fs::remove_file(scratch.path("copy.db")).unwrap();
-            for ending in ["-wal", "-shm"] {
+            for ending in ["", "-wal", "-shm"] {
                 let _ = fs::remove_file(scratch.path(&format!("copy.db{ending}")));
             }
             whole += 1;
         }
-        if killed.is_none() {
-            break;
-        }
-        kills += 1;
-    }
+    });
     assert!(
-        kills > 5 && whole < kills,
+        kills > 8 && whole > 0,
         "{kills} kills, {whole} after the rename"
     );
     assert_eq!(exported(&scratch, "receipts.db"), before);

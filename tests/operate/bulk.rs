@@ -22,8 +22,8 @@ pub(crate) fn succeeded(scratch: &Scratch, receipts: u32, result: &str) {
             .prepare(
                 "INSERT INTO receipt_ledger_receipt
                  (key, fingerprint, state, attempt, created_at_ms, updated_at_ms, first_reserved_at_ms,
-                  attempt_started_at_ms, settled_at_ms, settled_by, late_success, result)
-                 VALUES (?1, 'f', 'succeeded', 1, ?2, ?2, ?2, ?2, ?2, 'caller', 0, ?3)",
+                  attempt_started_at_ms, settled_at_ms, settled_by, late_success, contested, result)
+                 VALUES (?1, 'f', 'succeeded', 1, ?2, ?2, ?2, ?2, ?2, 'caller', 0, 0, ?3)",
             )
             .unwrap();
         let mut history = transaction

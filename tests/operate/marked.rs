@@ -21,7 +21,6 @@ pub(crate) const DECIDES: &[&str] = &[
     "drain --all -- touch performed",
     "drain --prefix recorded -- touch performed",
     "drain --all --allow-failed-retry -- touch performed",
-    "drain --prefix nothing-begins-so -- touch performed",
     "apply --key new --fingerprint f --sql effect.sql",
     "apply --key result:0 --fingerprint f --sql effect.sql",
     "succeed --key reserved --attempt 1",

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::procs::{names, untouched};
-use super::stage::{CHANGES, can_inject, killed_at, mode, rich};
+use super::stage::{can_inject, killed_everywhere, mode, rich};
 use super::support::Scratch;
 
 /// The samples of a whole and valid file; anything else is a failure.
@@ -171,24 +171,15 @@ fn killed_at_any_moment_it_leaves_the_old_file_or_the_new_one_and_no_draft_that_
         "reserve --key k --fingerprint f",
         "decision=EXECUTE state=reserved attempt=1\n",
     );
-    let mut kills = 0;
-    for nth in 1.. {
-        let command = scratch.command(["stats", "--prometheus", "receipts.prom"]);
-        if killed_at(&command, CHANGES, nth).is_none() {
-            break;
-        }
-        kills += 1;
+    let mut command = || scratch.command(["stats", "--prometheus", "receipts.prom"]);
+    let kills = killed_everywhere(&mut command, &mut |at| {
         let text = fs::read_to_string(scratch.path("receipts.prom")).unwrap();
-        samples(&text);
-        let renamed = text != old;
-        let prom = names(&scratch.path("."))
-            .into_iter()
-            .filter(|name| name.ends_with(".prom"));
-        assert_eq!(prom.collect::<Vec<_>>(), ["receipts.prom"]);
-        if renamed {
-            fs::write(scratch.path("receipts.prom"), &old).unwrap();
-        }
-    }
+        assert_eq!(samples(&text).len(), 7 + usize::from(text != old), "{at}");
+        let names = names(&scratch.path("."));
+        let prom = names.into_iter().filter(|name| name.ends_with(".prom"));
+        assert_eq!(prom.collect::<Vec<_>>(), ["receipts.prom"], "{at}");
+        fs::write(scratch.path("receipts.prom"), &old).unwrap();
+    });
     assert!(kills >= 3, "only {kills}");
 }
 

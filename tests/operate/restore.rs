@@ -1,10 +1,12 @@
 //! `restore --from` (contract §9.3): a copy in the ledger's place, exclusively, marked all the same.
 
 use std::fs;
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use super::procs::{names, plain, untouched};
+use std::process::Stdio;
+
+use super::procs::{is_root, names, untouched};
 use super::stage::{die_with_a_log, exported, mode, on, rich};
 use super::support::Scratch;
 
@@ -75,11 +77,10 @@ fn where_only_a_log_of_it_is_left() {
 }
 
 #[test]
-fn where_the_ledger_is_empty_damaged_or_no_database_any_more() {
+fn where_the_ledger_is_empty_or_damaged() {
     type Damage = fn(&Scratch);
-    let damages: [Damage; 5] = [
+    let damages: [Damage; 3] = [
         |scratch| fs::write(scratch.path("receipts.db"), "").unwrap(),
-        |scratch| fs::write(scratch.path("receipts.db"), "not a database at all").unwrap(),
         |scratch| {
             let file = fs::OpenOptions::new()
                 .write(true)
@@ -93,13 +94,6 @@ fn where_the_ledger_is_empty_damaged_or_no_database_any_more() {
                 .unwrap();
             file.seek(SeekFrom::Start(100)).unwrap();
             file.write_all(&[0xA5; 4096 * 3]).unwrap();
-        },
-        |scratch| {
-            let mut file = fs::OpenOptions::new()
-                .write(true)
-                .open(scratch.path("receipts.db"))
-                .unwrap();
-            file.write_all(&[0xA5; 100]).unwrap();
         },
     ];
     for (number, damage) in damages.iter().enumerate() {
@@ -129,22 +123,55 @@ fn what_is_left_beside_the_ledger_is_dropped_and_never_played_into_the_copy() {
 #[test]
 fn a_ledger_in_use_is_busy_and_stays_as_it_is() {
     let scratch = with_copy();
-    let holder = plain(&scratch.path("receipts.db"));
-    let count: u32 = holder
-        .query_row("SELECT count(*) FROM receipt_ledger_receipt", [], |row| {
-            row.get(0)
-        })
+    let inode = || {
+        use std::os::unix::fs::MetadataExt;
+        let facts = fs::metadata(scratch.path("receipts.db")).unwrap();
+        (facts.ino(), facts.len())
+    };
+    let before = inode();
+    // A caller that decides now and then, and one that is in the middle of it.
+    let mut idle = scratch
+        .command(["batch"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
         .unwrap();
-    assert!(count > 0);
-    let before = untouched(&scratch.path("receipts.db"));
+    let mut stdin = idle.stdin.take().unwrap();
+    let mut stdout = BufReader::new(idle.stdout.take().unwrap());
+    writeln!(stdin, r#"{{"op":"show","key":"since"}}"#).unwrap();
+    stdout.read_line(&mut String::new()).unwrap();
     scratch.refuses("restore --busy-timeout 50ms --from copy.db", "busy");
-    assert_eq!(untouched(&scratch.path("receipts.db")), before);
+    assert_eq!(inode(), before);
+    writeln!(
+        stdin,
+        r#"{{"op":"reserve","key":"later","fingerprint":"f"}}"#
+    )
+    .unwrap();
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    assert!(line.contains("EXECUTE"), "{line}");
+    drop(stdin);
+    assert!(idle.wait().unwrap().success());
     scratch.says(
         "reserve --key since --fingerprint f",
         "decision=SKIP_IN_FLIGHT state=reserved attempt=1\n",
     );
-    drop(holder);
     restores(&scratch);
+}
+
+#[test]
+fn the_owner_of_the_ledger_stays_where_root_restores() {
+    if !is_root() {
+        eprintln!("skipped: not root");
+        return;
+    }
+    use std::os::unix::fs::{MetadataExt, chown};
+    let scratch = with_copy();
+    let path = scratch.path("receipts.db");
+    chown(&path, Some(4711), Some(4712)).unwrap();
+    scratch.says("restore --from copy.db", "standing=copy\n");
+    let facts = fs::metadata(&path).unwrap();
+    assert_eq!((facts.uid(), facts.gid()), (4711, 4712));
 }
 
 #[test]
@@ -155,10 +182,8 @@ fn what_is_no_sound_copy_is_refused_and_the_ledger_stays() {
     fs::write(scratch.path("text.db"), "x".repeat(5000)).unwrap();
     fs::write(scratch.path("short.db"), &whole[..whole.len() / 2]).unwrap();
     let mut rotten = whole.clone();
-    let pages = rotten.len() / 4096;
-    for page in 2..pages {
-        rotten[page * 4096..page * 4096 + 200].fill(0xA5);
-    }
+    let last = rotten.len() - 4096;
+    rotten[last..last + 64].fill(0xA5);
     fs::write(scratch.path("rotten.db"), rotten).unwrap();
     let other = rusqlite::Connection::open(scratch.path("other.db")).unwrap();
     other.execute_batch("CREATE TABLE other (x)").unwrap();
@@ -184,6 +209,21 @@ fn what_is_no_sound_copy_is_refused_and_the_ledger_stays() {
         "reserve --key since --fingerprint f",
         "decision=SKIP_IN_FLIGHT state=reserved attempt=1\n",
     );
+}
+
+#[test]
+fn what_is_no_database_is_not_replaced_until_somebody_moves_it_away() {
+    let scratch = with_copy();
+    fs::write(
+        scratch.path("receipts.db"),
+        "a ledger whose head was overwritten, or a letter",
+    )
+    .unwrap();
+    let before = untouched(&scratch.path("receipts.db"));
+    scratch.refuses("restore --from copy.db", "not-a-ledger");
+    assert_eq!(untouched(&scratch.path("receipts.db")), before);
+    fs::rename(scratch.path("receipts.db"), scratch.path("aside")).unwrap();
+    restores(&scratch);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::stage::{CHANGES, can_inject, die_with_a_log, killed_at, on};
+use super::stage::{can_inject, die_with_a_log, killed_everywhere, on};
 use super::support::Scratch;
 
 /// A folder as it is before a restore: one decision is in the ledger's log only.
@@ -29,23 +29,18 @@ fn put_back(from: &Scratch, to: &Path) {
 }
 
 /// Kills a restore at each of its changes; whatever is left neither performs `since` again nor stands in the way.
-fn killed_everywhere(original: &Scratch) {
-    let mut kills = 0;
-    for nth in 1.. {
-        let scratch = Scratch::new();
-        put_back(original, &scratch.path("work"));
+fn neither_performs_again_nor_stands_in_the_way(original: &Scratch) {
+    let scratch = Scratch::new();
+    let work = scratch.path("work");
+    let mut command = || {
+        put_back(original, &work);
         let mut command = super::support::binary();
-        command.current_dir(scratch.path("work")).args([
-            "--db",
-            "receipts.db",
-            "restore",
-            "--from",
-            "copy.db",
-        ]);
-        let Some(_) = killed_at(&command, CHANGES, nth) else {
-            break;
-        };
-        kills += 1;
+        command
+            .current_dir(&work)
+            .args(["--db", "receipts.db", "restore", "--from", "copy.db"]);
+        command
+    };
+    let kills = killed_everywhere(&mut command, &mut |at| {
         let asked = on(
             &scratch,
             "work/receipts.db",
@@ -53,22 +48,19 @@ fn killed_everywhere(original: &Scratch) {
         );
         assert!(
             !asked.stdout.contains("EXECUTE"),
-            "killed at change {nth}, what was decided is performed again: {asked:?}"
+            "killed at {at}, what was decided is performed again: {asked:?}"
         );
         let again = on(&scratch, "work/receipts.db", "restore --from work/copy.db");
-        assert_eq!(
-            again.stdout, "standing=copy\n",
-            "killed at change {nth}: {again:?}"
-        );
-        assert_eq!(on(&scratch, "work/receipts.db", "verify").code, 0);
-    }
+        assert_eq!(again.stdout, "standing=copy\n", "killed at {at}: {again:?}");
+        assert_eq!(on(&scratch, "work/receipts.db", "verify").code, 0, "{at}");
+    });
     assert!(kills > 5, "only {kills}");
 }
 
 #[test]
 fn over_a_ledger_with_a_log_a_kill_leaves_the_old_one_or_a_marked_one() {
     if can_inject() {
-        killed_everywhere(&before());
+        neither_performs_again_nor_stands_in_the_way(&before());
     }
 }
 
@@ -79,7 +71,7 @@ fn where_only_the_log_is_left_a_kill_leaves_nothing_that_starts_afresh() {
     }
     let scratch = before();
     fs::remove_file(scratch.path("receipts.db")).unwrap();
-    killed_everywhere(&scratch);
+    neither_performs_again_nor_stands_in_the_way(&scratch);
 }
 
 #[test]
@@ -92,5 +84,5 @@ fn over_a_damaged_ledger_a_kill_leaves_nothing_that_decides() {
     bytes[28..32].copy_from_slice(&[0x7f; 4]);
     bytes[4096..4096 * 3].fill(0xA5);
     fs::write(scratch.path("receipts.db"), bytes).unwrap();
-    killed_everywhere(&scratch);
+    neither_performs_again_nor_stands_in_the_way(&scratch);
 }

@@ -94,6 +94,9 @@ fn a_run_that_is_still_alive_keeps_what_it_settled_long_ago() {
         past.succeed("of-none", 1, None);
         past.close();
         let mut today = Past::ago(&scratch, HOUR);
+        // --forget goes by the newest settlement.
+        today.reserve("settled-today");
+        today.succeed("settled-today", 1, None);
         match last {
             "recorded" => today.record("last", Some("nightly"), None),
             "ran-out" => {

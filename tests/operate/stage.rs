@@ -117,13 +117,47 @@ pub(crate) fn can_inject() -> bool {
 }
 
 /// The syscalls that change what other processes see of files.
-pub(crate) const CHANGES: &str =
-    "write,pwrite64,ftruncate,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat,fchmod";
+const CHANGES: &[&str] = &[
+    "write",
+    "pwrite64",
+    "ftruncate",
+    "fsync",
+    "fdatasync",
+    "rename",
+    "renameat",
+    "renameat2",
+    "unlink",
+    "unlinkat",
+    "fchmod",
+];
 
-/// Runs the call and kills it at its `nth` syscall among `calls`, before that is done. `None` if it ended earlier.
-pub(crate) fn killed_at(command: &Command, calls: &str, nth: u32) -> Option<Said> {
-    let inject = format!("inject={calls}:error=EIO:signal=KILL:when={nth}");
-    let trace = format!("trace={calls}");
+/// Most kills at one kind of syscall: a copy writes as many pages as there are.
+const KILLS_A_CALL: u32 = 8;
+
+/// Runs the command again and again, killed each time at another of its changes; `look` is told what it was killed at.
+/// How often it was killed.
+pub(crate) fn killed_everywhere(
+    command: &mut dyn FnMut() -> Command,
+    look: &mut dyn FnMut(&str),
+) -> u32 {
+    let mut kills = 0;
+    for call in CHANGES {
+        for nth in 1..=KILLS_A_CALL {
+            if killed_at(&command(), call, nth).is_none() {
+                look("nothing");
+                break;
+            }
+            look(&format!("{call} number {nth}"));
+            kills += 1;
+        }
+    }
+    kills
+}
+
+/// Runs it and kills it at its `nth` such syscall, before that is done. `None` if it ended earlier.
+fn killed_at(command: &Command, call: &str, nth: u32) -> Option<Said> {
+    let inject = format!("inject=?{call}:error=EIO:signal=KILL:when={nth}");
+    let trace = format!("trace=?{call}");
     let flags = ["-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject];
     let output = wrapped("strace", &flags, command).output().unwrap();
     if output.status.code().is_some() {

@@ -10,7 +10,7 @@ use crate::cli::failure::Failure;
 
 /// Most lines decided in one transaction: the write lock is held for some ten milliseconds at most.
 const GROUP_LINES_MAX: usize = 1_000;
-/// Most bytes of them.
+/// Most bytes of them; more than the longest line.
 const GROUP_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Longest line.
 const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -29,6 +29,8 @@ pub(crate) struct Input {
     searched: usize,
     /// Whether the line under way is too long, and only its end is looked for.
     too_long: bool,
+    /// A line that did not go into the group before.
+    carried: Option<RequestLine>,
     ended: bool,
 }
 
@@ -41,6 +43,7 @@ impl Input {
             given: 0,
             searched: 0,
             too_long: false,
+            carried: None,
             ended: false,
         }
     }
@@ -50,13 +53,21 @@ impl Input {
         let mut group = Vec::new();
         let mut bytes = 0;
         loop {
-            while group.len() < GROUP_LINES_MAX && bytes < GROUP_BYTES_MAX {
-                let Some(line) = self.next_line() else { break };
+            while group.len() < GROUP_LINES_MAX {
+                let Some(line) = self.carried.take().or_else(|| self.next_line()) else {
+                    break;
+                };
                 bytes += line.as_ref().map_or(0, Vec::len);
+                if bytes > GROUP_BYTES_MAX {
+                    self.carried = Some(line);
+                    return Ok(Some(group));
+                }
                 group.push(line);
             }
-            let full = group.len() >= GROUP_LINES_MAX || bytes >= GROUP_BYTES_MAX;
-            if full || self.ended || (!group.is_empty() && !self.has_more()) {
+            if group.len() >= GROUP_LINES_MAX
+                || self.ended
+                || (!group.is_empty() && !self.has_more())
+            {
                 return Ok((!group.is_empty()).then_some(group));
             }
             self.fill()?;

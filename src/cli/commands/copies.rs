@@ -8,9 +8,10 @@ use super::super::failure::Failure;
 use super::super::output::Output;
 use super::super::render::Line;
 use super::super::settings::Settings;
+use super::move_::refuse_own_files;
 use super::{file, open_to_change};
-use receipt_ledger::store::Standing;
 use receipt_ledger::store::sqlite::SqliteStore;
+use receipt_ledger::store::{Standing, Store};
 
 pub(crate) fn backup(
     args: BackupArgs,
@@ -18,6 +19,7 @@ pub(crate) fn backup(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     let mut store = SqliteStore::open_to_read(file(settings)?)?;
+    refuse_own_files(&store.name(), Path::new(&args.to))?;
     store.backup(Path::new(&args.to))?;
     store.close()?;
     let path = std::path::absolute(&args.to).unwrap_or_else(|_| args.to.clone().into());

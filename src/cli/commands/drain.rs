@@ -1,5 +1,7 @@
 //! `drain`: an outbox worker. Performs what is on record and was never performed, one receipt at a time.
 
+use std::collections::HashSet;
+
 use indicatif::ProgressBar;
 
 use super::super::args::{DrainArgs, Terms};
@@ -14,7 +16,7 @@ use super::{OpenLedger, facts, open_to_change, run};
 use receipt_ledger::child::{Input, LookUpError, Supervisor, look_up};
 use receipt_ledger::decide::{Facts, Reserve};
 use receipt_ledger::receipt::State;
-use receipt_ledger::store::{Pending, PendingIntent, PendingKind};
+use receipt_ledger::store::{Cursor, Pending, PendingIntent, PendingKind};
 
 pub(crate) fn run(
     args: DrainArgs,
@@ -82,6 +84,8 @@ struct Drain<'a> {
     output: Output,
     facts: Facts,
     counts: Counts,
+    /// What was taken as recorded: if it failed, it is not taken a second time.
+    taken: HashSet<Cursor>,
     progress: ProgressBar,
 }
 
@@ -95,6 +99,7 @@ impl<'a> Drain<'a> {
             output,
             facts,
             counts,
+            taken: HashSet::new(),
             progress: progress::counting("performed"),
         }
     }
@@ -125,7 +130,10 @@ impl<'a> Drain<'a> {
                     break;
                 };
                 pending.after = Some(intent.cursor);
-                if let Some(exit) = self.one(intent, ledger, supervisor)? {
+                if !self.taken.insert(intent.cursor) {
+                    continue;
+                }
+                if let Some(exit) = self.one(intent, which, ledger, supervisor)? {
                     return Ok(Some(exit));
                 }
             }
@@ -136,10 +144,11 @@ impl<'a> Drain<'a> {
     fn one(
         &mut self,
         intent: PendingIntent,
+        which: PendingKind,
         ledger: &mut OpenLedger,
         supervisor: &mut Supervisor,
     ) -> Result<Option<Exit>, Failure> {
-        let request = request(intent, &self.args.terms, self.facts.clone());
+        let request = request(intent, which, &self.args.terms, self.facts.clone());
         // The payload goes with success: read before the decision, it is there if the decision is to perform.
         let payload = ledger.payload(&request.key)?;
         let answer = ledger.reserve(&request)?;
@@ -157,10 +166,11 @@ impl<'a> Drain<'a> {
             stdin: payload.map_or(Input::Empty, Input::Bytes),
         };
         let Performed {
-            exit,
             state,
             started,
+            passed_on,
             signal,
+            ..
         } = perform::perform(performance, &request, answer.attempt, ledger, supervisor)?;
         self.counts.add(state);
         self.progress.inc(1);
@@ -168,7 +178,7 @@ impl<'a> Drain<'a> {
             Some(Exit::NO_ANSWER)
         } else if let Some(signal) = signal {
             Some(Exit::of_signal(signal))
-        } else if !started || exit == Exit::NO_ANSWER {
+        } else if !started || !passed_on {
             Some(Exit::NO_ANSWER)
         } else {
             None
@@ -176,10 +186,10 @@ impl<'a> Drain<'a> {
     }
 }
 
-fn request(intent: PendingIntent, terms: &Terms, facts: Facts) -> Reserve {
+/// What was found recorded and is not any more is somebody else's by now, also if that has failed.
+fn request(intent: PendingIntent, which: PendingKind, terms: &Terms, facts: Facts) -> Reserve {
     Reserve {
-        allow_failed_retry: terms.allow_failed_retry,
-        retry_unknown_within_ms: terms.retry_unknown_within,
+        allow_failed_retry: which == PendingKind::FailedWithPayload,
         max_attempts: terms.max_attempts,
         lease_ms: Some(terms.lease.unwrap_or(run::LEASE_MS)),
         facts,

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::fallible_iterator::FallibleIterator as _;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
-use rusqlite::{Batch, Connection};
+use rusqlite::{Batch, Connection, ErrorCode};
 
 use crate::error::Error;
 
@@ -38,6 +38,8 @@ impl Guard {
 
     /// Runs the statements and drops the rows they return. `Err` says what was refused, or why it failed.
     pub(super) fn run(&self, connection: &Connection, sql: &str) -> Result<(), String> {
+        let looked = |error: rusqlite::Error| error.to_string();
+        let before = own(connection).map_err(looked)?;
         self.watch().on = true;
         let done = statements(connection, sql);
         self.watch().on = false;
@@ -49,7 +51,13 @@ impl Guard {
             (Ok(_), _) if connection.is_autocommit() => {
                 Err("a statement ended the transaction".to_owned())
             }
-            (Ok(_), _) => Ok(()),
+            (Ok(_), _) => {
+                let mut after = own(connection).map_err(looked)?.into_iter();
+                match after.find(|object| !before.contains(object)) {
+                    Some((name, _)) => Err(format!("the ledger's own {name} is refused")),
+                    None => Ok(()),
+                }
+            }
         }
     }
 
@@ -69,13 +77,30 @@ impl Guard {
     }
 }
 
+/// Whatever bears a name of the ledger's, or speaks of one, with its definition. The hook does not see to which name a
+/// table is renamed, nor what a view or a trigger speaks of before it is used.
+fn own(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
+    const OWN: &str = "\
+SELECT CASE WHEN instr(lower(name), ?1) = 1 THEN name ELSE ?1 || '… in ' || name END AS name, type || sql AS definition
+FROM (SELECT * FROM sqlite_schema UNION ALL SELECT * FROM sqlite_temp_schema)
+WHERE sql IS NOT NULL
+  AND (instr(lower(name), ?1) = 1 OR instr(lower(tbl_name), ?1) = 1 OR (type IN ('view', 'trigger') AND instr(lower(sql), ?1)))";
+    let mut statement = connection.prepare(OWN)?;
+    let rows = statement.query_map([OWN_PREFIX], |row| {
+        Ok((row.get("name")?, row.get("definition")?))
+    })?;
+    rows.collect()
+}
+
 /// Runs each statement to its end; returns how many there were.
 fn statements(connection: &Connection, sql: &str) -> Result<usize, String> {
     if sql.contains('\0') {
         return Err("it holds a NUL byte".to_owned());
     }
     let mut count = 0;
-    let mut batch = Batch::new(connection, sql);
+    // SQLite copies a text that does not end in NUL, all that is left of it, for every statement.
+    let terminated = format!("{sql}\0");
+    let mut batch = Batch::new(connection, &terminated);
     loop {
         let nth = count + 1;
         let failed = |error: rusqlite::Error| format!("statement {nth} failed: {}", reason(&error));
@@ -91,18 +116,33 @@ fn statements(connection: &Connection, sql: &str) -> Result<usize, String> {
 /// SQLite's own words, without the statement itself: it may hold what must not be shown.
 fn reason(error: &rusqlite::Error) -> String {
     if let rusqlite::Error::SqlInputError { msg, offset, .. } = error {
-        format!("{msg} (at byte {offset})")
-    } else {
-        error.to_string()
+        return format!("{} (at byte {offset})", without_values(msg));
     }
+    match error.sqlite_error_code() {
+        // It names tables and columns, no values.
+        Some(ErrorCode::ConstraintViolation) => error.to_string(),
+        Some(_) | None => without_values(&error.to_string()).to_owned(),
+    }
+}
+
+/// What SQLite's message says before it repeats a part of the statement.
+fn without_values(message: &str) -> &str {
+    if message.starts_with("near ") {
+        return "syntax error";
+    }
+    message.split_once(": ").map_or(message, |(said, _)| said)
 }
 
 /// What an action is forbidden for. Actions that name a table, an index, a view or a trigger may not name the ledger's.
 fn forbidden(action: &AuthAction<'_>) -> Option<String> {
     use AuthAction::*;
     let own = |name: &str| {
-        let is_own = name.to_ascii_lowercase().starts_with(OWN_PREFIX);
-        is_own.then(|| format!("the ledger's own {name}"))
+        let lower = name.to_ascii_lowercase();
+        // An index that SQLite makes is named after its table.
+        let named_after = lower.strip_prefix("sqlite_autoindex_").unwrap_or(&lower);
+        named_after
+            .starts_with(OWN_PREFIX)
+            .then(|| format!("the ledger's own {name}"))
     };
     match *action {
         Transaction { .. } | Savepoint { .. } => Some("transaction control".to_owned()),

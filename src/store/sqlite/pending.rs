@@ -70,9 +70,22 @@ pub(super) fn keep_payload(
     payload: &[u8],
 ) -> Result<(), Trouble> {
     let sql = "INSERT INTO receipt_ledger_payload (receipt, payload) VALUES (?1, ?2)";
-    connection
-        .prepare_cached(sql)?
-        .execute(params![id, payload])?;
+    leaving_nothing(connection, || {
+        connection
+            .prepare_cached(sql)?
+            .execute(params![id, payload])
+    })
+}
+
+/// Has SQLite overwrite what a change of the payloads gives free or moves elsewhere.
+fn leaving_nothing(
+    connection: &Connection,
+    change: impl FnOnce() -> rusqlite::Result<usize>,
+) -> Result<(), Trouble> {
+    connection.pragma_update(None, "secure_delete", true)?;
+    let changed = change();
+    connection.pragma_update(None, "secure_delete", false)?;
+    changed?;
     Ok(())
 }
 
@@ -83,11 +96,8 @@ pub(super) fn erase_payload(connection: &Connection, id: i64) -> Result<(), Trou
         .prepare_cached(sql)?
         .query_row([id], |row| row.get(0))?
     {
-        connection.pragma_update(None, "secure_delete", true)?;
         let sql = "DELETE FROM receipt_ledger_payload WHERE receipt = ?1";
-        let deleted = connection.prepare_cached(sql)?.execute([id]);
-        connection.pragma_update(None, "secure_delete", false)?;
-        deleted?;
+        leaving_nothing(connection, || connection.prepare_cached(sql)?.execute([id]))?;
     }
     Ok(())
 }
