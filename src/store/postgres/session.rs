@@ -256,8 +256,11 @@ impl Session {
         let last = statements.len() - 1;
         let lost: Source = match wire.exchange(&statements, None) {
             Ok(answers) => return self.heard(answers),
-            // Refused: nothing was kept. What ends the session before COMMIT was its turn undoes all of it.
-            Err(Fault::Server(error)) if !error.fatal || error.statement < last => {
+            // Refused: nothing was kept. A server that shuts down before it was COMMIT's turn undoes all of it; what else
+            // ends a session may be a pooler's word, which says nothing of the server.
+            Err(Fault::Server(error))
+                if !error.fatal || (error.statement < last && error.code.starts_with("57P")) =>
+            {
                 return Err(Fault::Server(error).into());
             }
             Err(Fault::Server(error)) => error.message.into(),

@@ -176,6 +176,9 @@ impl Wire {
         statements: &[Statement<'_>],
         deadline: Option<Instant>,
     ) -> Result<Vec<Answer>, Fault> {
+        if self.broken {
+            return Err(Fault::Lost(io::ErrorKind::NotConnected.into()));
+        }
         for statement in statements {
             self.put(statement)?;
         }
