@@ -113,10 +113,11 @@ pub(super) enum Fault {
 
 impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Fault {
-        if matches!(
+        let late = matches!(
             error.kind(),
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
-        ) {
+        );
+        if late {
             Fault::Late
         } else {
             Fault::Lost(error)
