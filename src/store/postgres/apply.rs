@@ -1,11 +1,12 @@
 //! Somebody's SQL inside a transaction of the ledger's. The server itself keeps it from ending the transaction: it runs
 //! inside a function. What it may touch is a matter of roles.
 
+use super::commit::Proof;
 use super::error::{Trouble, words};
 use super::patience::Patience;
 use super::receipts::{self, find};
 use super::row::required;
-use super::session::{Proof, Session, token};
+use super::session::{Session, token};
 use super::wire::{ServerError, Statement};
 use super::writes::Writes;
 use crate::error::Error;

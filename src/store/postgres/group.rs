@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use super::alone;
 use super::array::Array;
+use super::commit::Proof;
 use super::error::Trouble;
 use super::meta::{self, Head};
 use super::patience::Patience;
 use super::receipts::{self, find, lock};
 use super::row::{self, Stored, number, required};
-use super::session::{Proof, Session, token};
+use super::session::{Session, token};
 use super::wire::{Answer, Statement};
 use super::writes::Writes;
 use crate::decide::Change;

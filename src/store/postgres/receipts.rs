@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use super::array::Array;
+use super::commit::{Committed, Proof};
 use super::error::Trouble;
 use super::meta::{self, Head, head_columns};
 use super::patience::Patience;
 use super::row::{self, Stored, flag, receipt_columns, required};
-use super::session::{Committed, Proof, Session, bytea, token};
+use super::session::{Session, bytea, token};
 use super::wire::{Answer, Statement};
 use super::writes::Writes;
 use crate::decide::Change;
