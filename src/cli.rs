@@ -12,6 +12,7 @@ mod failed_exit;
 mod failure;
 mod heartbeat;
 mod help;
+mod open;
 mod output;
 mod parse;
 mod perform;

@@ -6,9 +6,10 @@ mod request;
 pub(crate) use input::Input;
 
 use self::request::{Parsed, parse};
-use super::commands::{OpenLedger, record, resolve, settle};
+use super::commands::{record, resolve, settle};
 use super::exit::Exit;
 use super::failure::Failure;
+use super::open::OpenLedger;
 use super::refusal::{self, Verb};
 use super::render::{self, Line, Value};
 use receipt_ledger::Error;

@@ -5,8 +5,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::commands::{OpenLedger, open_to_settle};
 use super::failure::Failure;
+use super::open::{OpenLedger, open_to_settle};
 use super::output::Output;
 use super::parse::from_ms;
 use super::settings::Settings;

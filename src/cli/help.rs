@@ -255,18 +255,31 @@ Exit codes: 0 the ledger is there, 2 it could not be created.";
 pub(crate) const CHAPTER: &str = "\
 FOR WHO IS ON CALL
 
-Alert on the age of the oldest unknown receipt (stats: oldest_unknown_at) and of the oldest unreconciled one
-(reconcile: oldest_unreconciled_age_s), not on counts: a count of one that stays is worse than a count of ten that
-moves. 'stats --prometheus FILE' writes the first for a textfile collector.
+What to alert on: the age of the oldest unknown receipt (stats: oldest_unknown_at) and of the oldest unreconciled one
+(reconcile: oldest_unreconciled_age_s), not counts: a count of one that stays is worse than a count of ten that moves.
+'stats --prometheus FILE' writes the first for a textfile collector, whole at every moment. Alert, too, when that file
+grows old, and on any exit code of 2 or 3.
 
 Unknown: nobody knows whether the effect happened. Look it up at the provider by the key. It happened:
 'resolve --as succeeded --evidence TEXT'. It did not: 'resolve --as failed --evidence TEXT', then whoever performs it
 says '--allow-failed-retry'. Never delete the receipt, and never choose another key.
 
-Retention: 'prune --older-than 90d' from cron. What is pruned answers as before, for ever.
+Retention: 'prune --older-than 90d' from cron. Age counts from the settlement; what is not settled, or belongs to a run
+that is not finished, stays. What is pruned answers as before, for ever. '--forget' deletes: such a key is performed
+again.
 
-Another machine: stop the callers, 'export --retire' here, 'import' there. A plain copy of the file is whole when
-nobody uses it, but two ledgers must never both decide.
+Backup: 'backup --to FILE' while others write. The copy looks, but decides nothing.
 
-After a disaster: 'restore --from COPY', 'reconcile' with the provider's export since the copy was taken, then
-'restore --accept-gap'.";
+After a disaster: 'restore --from FILE' while nobody uses the ledger. What was decided after the copy was taken is not
+in it: 'reconcile' with the provider's export from then on, then 'restore --accept-gap'.
+
+Another machine: stop the callers, 'export --retire' here, 'import' there. The old ledger then refuses to decide. A
+plain copy of the file is whole when nobody uses it, but two ledgers must never both decide.
+
+Is it well: 'verify' reads everything: the file, each receipt, and whether its history explains it. Run it on copies,
+too.
+
+FILES
+
+A ledger is one file. While it is used, SQLite keeps its log beside it, PATH-wal and PATH-shm: never remove or copy one
+without the other. At rest the log is missing or empty, and the file is whole by itself.";

@@ -8,11 +8,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
 use super::args::PerformArgs;
-use super::commands::{OpenLedger, SETTLE_BUSY_TIMEOUT};
 use super::exit::Exit;
 use super::failed_exit::FailedExit;
 use super::failure::Failure;
 use super::heartbeat::Heartbeat;
+use super::open::{OpenLedger, SETTLE_BUSY_TIMEOUT};
 use super::output::Output;
 use super::settings::{self, Settings};
 use receipt_ledger::child::{

@@ -44,6 +44,11 @@ impl<T: ToString> From<Option<T>> for Value {
     }
 }
 
+/// How many facts a receipt has: a list of a million makes room for them once each.
+const RECEIPT_FACTS: usize = 14;
+/// Room for a usual answer.
+const LINE_BYTES: usize = 384;
+
 impl Line {
     /// Adds a fact.
     pub(crate) fn fact(mut self, name: impl Into<Cow<'static, str>>, value: Value) -> Line {
@@ -91,7 +96,8 @@ impl Line {
     /// A receipt, every name always.
     pub(crate) fn receipt(receipt: &Receipt, now: Timestamp) -> Line {
         let amount = receipt.amount.as_ref();
-        Line::default()
+        let facts = Vec::with_capacity(RECEIPT_FACTS);
+        Line { facts }
             .word("state", receipt.state(now).as_str())
             .fact("attempt", Value::Number(receipt.attempt.into()))
             .word("key", receipt.key.as_str())
@@ -188,7 +194,7 @@ fn next(decision: Decision) -> &'static str {
 
 /// Writes `name=value` words and a newline.
 pub(crate) fn text(line: &Line, out: &mut Vec<u8>) {
-    let mut text = String::new();
+    let mut text = String::with_capacity(LINE_BYTES);
     for fact in line.facts.iter().filter(|fact| !fact.json_only) {
         if !text.is_empty() {
             text.push(' ');
@@ -244,10 +250,29 @@ fn push(text: &mut String, value: &dyn std::fmt::Display) {
     let _ = write!(text, "{value}");
 }
 
+/// The bytes that mean nothing but themselves to a shell.
+const PLAIN: [bool; 256] = {
+    let (letters, others) = (
+        b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
+        b"_.:/@%+,-",
+    );
+    let mut plain = [false; 256];
+    let mut at = 0;
+    while at < letters.len() {
+        plain[letters[at] as usize] = true;
+        at += 1;
+    }
+    at = 0;
+    while at < others.len() {
+        plain[others[at] as usize] = true;
+        at += 1;
+    }
+    plain
+};
+
 /// Quotes a value the POSIX way wherever a shell could see more in it than text.
 pub(crate) fn quote(value: &str, out: &mut String) {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:/@%+,-".contains(&byte);
-    if value.bytes().all(plain) {
+    if value.bytes().all(|byte| PLAIN[usize::from(byte)]) {
         out.push_str(value);
         return;
     }

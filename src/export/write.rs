@@ -33,8 +33,10 @@ pub struct Counts {
 pub fn write<S: Store>(store: &mut S, out: &mut dyn Write) -> Result<io::Result<Counts>, Error> {
     let retired = store.standing()? == Standing::Retired;
     let mut counts = Counts::default();
+    let mut held = Vec::new();
     let mut written = line(
         out,
+        &mut held,
         &Line::ReceiptLedgerExport(Header {
             version: VERSION,
             retired,
@@ -42,7 +44,7 @@ pub fn write<S: Store>(store: &mut S, out: &mut dyn Write) -> Result<io::Result<
     );
     if written.is_ok() {
         store.export(&mut |item| {
-            written = item_line(out, &item, &mut counts);
+            written = item_line(out, &mut held, &item, &mut counts);
             if written.is_ok() {
                 ControlFlow::Continue(())
             } else {
@@ -51,11 +53,16 @@ pub fn write<S: Store>(store: &mut S, out: &mut dyn Write) -> Result<io::Result<
         })?;
     }
     Ok(written
-        .and_then(|()| line(out, &Line::End(counts)))
+        .and_then(|()| line(out, &mut held, &Line::End(counts)))
         .map(|()| counts))
 }
 
-fn item_line(out: &mut dyn Write, item: &Portable, counts: &mut Counts) -> io::Result<()> {
+fn item_line(
+    out: &mut dyn Write,
+    held: &mut Vec<u8>,
+    item: &Portable,
+    counts: &mut Counts,
+) -> io::Result<()> {
     match item {
         Portable::Receipt {
             receipt,
@@ -64,11 +71,11 @@ fn item_line(out: &mut dyn Write, item: &Portable, counts: &mut Counts) -> io::R
         } => {
             counts.receipts += 1;
             let receipt = receipt_line(receipt, history, payload.as_deref())?;
-            line(out, &Line::Receipt(Box::new(receipt)))
+            line(out, held, &Line::Receipt(Box::new(receipt)))
         }
         Portable::Pruned { key, pruned } => {
             counts.pruned += 1;
-            line(out, &Line::Pruned(pruned_line(key, pruned)))
+            line(out, held, &Line::Pruned(pruned_line(key, pruned)))
         }
         Portable::Forgotten(count) => {
             counts.forgotten = *count;
@@ -77,9 +84,12 @@ fn item_line(out: &mut dyn Write, item: &Portable, counts: &mut Counts) -> io::R
     }
 }
 
-fn line(out: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, line)?;
-    out.write_all(b"\n")
+/// A line at a time: a serializer writes a few bytes a call.
+fn line(out: &mut dyn Write, held: &mut Vec<u8>, line: &Line<'_>) -> io::Result<()> {
+    held.clear();
+    serde_json::to_writer(&mut *held, line)?;
+    held.push(b'\n');
+    out.write_all(held)
 }
 
 fn receipt_line<'a>(

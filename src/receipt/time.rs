@@ -1,7 +1,7 @@
 //! Moments and durations, in whole milliseconds.
 
 use std::fmt;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Longest duration taken, in milliseconds: 1,000 years of 365 days, so that any moment plus a duration can be written.
 pub const LONGEST_MS: i64 = 1_000 * 365 * 24 * 60 * 60 * 1_000;
@@ -63,6 +63,40 @@ impl Timestamp {
         Timestamp::from_ms(local.0 - sign * (hours * 60 + minutes) * 60_000)
     }
 
+    /// `2026-11-29T21:36:34.123Z`. By hand, for the sake of those who write a million: the year is counted from
+    /// March, so that the leap day is its last (Howard Hinnant, "chrono-compatible low-level date algorithms").
+    fn rfc3339(self) -> [u8; 24] {
+        let ms = self.0.unsigned_abs();
+        let (days, of_day) = (ms / 86_400_000, ms % 86_400_000);
+        // From 0000-03-01; 1970-01-01 is 719,468 days later. An era of 400 years has 146,097 days.
+        let day = days + 719_468;
+        let (era, of_era) = (day / 146_097, day % 146_097);
+        let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+        let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let from_march = (5 * of_year + 2) / 153;
+        let month = if from_march < 10 {
+            from_march + 3
+        } else {
+            from_march - 9
+        };
+        let year = era * 400 + year_of_era + u64::from(month <= 2);
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        let mut put = |at: usize, digits: usize, mut number: u64| {
+            for place in text[at..at + digits].iter_mut().rev() {
+                *place = b"0123456789"[usize::try_from(number % 10).unwrap_or(0)];
+                number /= 10;
+            }
+        };
+        put(0, 4, year);
+        put(5, 2, month);
+        put(8, 2, of_year - (153 * from_march + 2) / 5 + 1);
+        put(11, 2, of_day / 3_600_000);
+        put(14, 2, of_day / 60_000 % 60);
+        put(17, 2, of_day / 1_000 % 60);
+        put(20, 3, of_day % 1_000);
+        text
+    }
+
     /// Milliseconds since 1970.
     pub fn as_ms(self) -> i64 {
         self.0
@@ -82,8 +116,7 @@ impl Timestamp {
 impl fmt::Display for Timestamp {
     /// RFC 3339, UTC, milliseconds: `2026-11-29T21:36:34.123Z`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let since_1970 = Duration::from_millis(self.0.unsigned_abs());
-        humantime::format_rfc3339_millis(UNIX_EPOCH + since_1970).fmt(f)
+        f.write_str(std::str::from_utf8(&self.rfc3339()).map_err(|_| fmt::Error)?)
     }
 }
 
@@ -139,6 +172,8 @@ pub fn duration_ms(text: &str) -> Result<i64, DurationError> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -190,6 +225,24 @@ mod tests {
         );
         assert_eq!(Timestamp::from_ms(LAST_MS + 1), None);
         assert_eq!(Timestamp::from_ms(-1), None);
+    }
+
+    #[test]
+    fn moments_are_written_as_humantime_writes_them() {
+        let day = 86_400_000;
+        let of_each_day = (0..LAST_MS).step_by(usize::try_from(day * 11 + 12_345_678).unwrap());
+        let around_leap_days = [
+            68_169_599_999,
+            951_782_399_999,
+            951_868_800_000,
+            4_107_542_399_999,
+            13_574_563_200_000,
+        ];
+        for ms in of_each_day.chain(around_leap_days).chain([0, LAST_MS]) {
+            let moment = UNIX_EPOCH + Duration::from_millis(ms.unsigned_abs());
+            let written = humantime::format_rfc3339_millis(moment).to_string();
+            assert_eq!(Timestamp(ms).to_string(), written);
+        }
     }
 
     #[test]

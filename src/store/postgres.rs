@@ -53,8 +53,7 @@ use crate::receipt::{Key, Receipt, Timestamp};
 /// How to open a ledger in a database.
 #[derive(Debug)]
 pub struct OpenOptions {
-    /// Where it is: `postgresql://user@host/database`. What it leaves out comes from the environment, as for libpq.
-    pub url: String,
+    address: Address,
     /// How long to wait for a connection, for others' locks, for statements. Not for COMMIT.
     pub busy_timeout: Duration,
     /// Whether a ledger that is not there is created.
@@ -64,20 +63,25 @@ pub struct OpenOptions {
 }
 
 impl OpenOptions {
-    /// Waits up to 5 s, creates no ledger, goes by the server's clock.
-    pub fn new(url: impl Into<String>) -> OpenOptions {
-        OpenOptions {
-            url: url.into(),
+    /// The place that a URL names, as `postgresql://user@host/database`. What it leaves out comes from the environment,
+    /// as for libpq. Waits up to 5 s, creates no ledger, goes by the server's clock.
+    ///
+    /// # Errors
+    /// [`UrlError`] where no server, user or database can be made of it.
+    pub fn new(url: &str) -> Result<OpenOptions, UrlError> {
+        let address = Address::parse(url, &|name| env::var_os(name)).map_err(UrlError)?;
+        Ok(OpenOptions {
+            address,
             busy_timeout: Duration::from_secs(5),
             create: false,
             clock: None,
-        }
+        })
     }
 }
 
 /// Why a URL names no place where a ledger could be. It holds none of the URL's values.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the URL of the ledger cannot be used: {0}")]
+#[error("{0}")]
 pub struct UrlError(String);
 
 /// A ledger in a database, opened.
@@ -92,18 +96,43 @@ impl PostgresStore {
     /// be created where there is none.
     ///
     /// # Errors
-    /// [`UrlError`] inside, where the URL is wrong; [`Error`] inside, where a ledger was to be created and could not.
-    pub fn open(options: OpenOptions) -> Result<Result<PostgresStore, Error>, UrlError> {
-        let address = Address::parse(&options.url, &|name| env::var_os(name)).map_err(UrlError)?;
-        let mut session = Session::new(address, options.busy_timeout, options.clock);
-        let mut created = false;
-        if options.create {
-            match session.again("create", create::create) {
-                Ok(made) => created = made,
-                Err(error) => return Ok(Err(error)),
-            }
-        }
-        Ok(Ok(PostgresStore { session, created }))
+    /// [`Error`] where a ledger was to be created and could not.
+    pub fn open(options: OpenOptions) -> Result<PostgresStore, Error> {
+        let mut session = Session::new(options.address, options.busy_timeout, options.clock);
+        let created = options.create && session.again("put a ledger into", create::create)?;
+        Ok(PostgresStore { session, created })
+    }
+
+    /// Creates a ledger. One that is there stays as it is.
+    ///
+    /// # Errors
+    /// [`Error`]; no half-made ledger is left.
+    pub fn init(options: OpenOptions) -> Result<PostgresStore, Error> {
+        PostgresStore::open(OpenOptions {
+            create: true,
+            ..options
+        })
+    }
+
+    /// Takes an export into the ledger. One that is not there is created, if that is allowed, in the same transaction.
+    ///
+    /// # Errors
+    /// [`Error`]; nothing was then changed, and no ledger created.
+    pub fn import_into(
+        options: OpenOptions,
+        source: &mut dyn Source,
+        mark: bool,
+    ) -> Result<(Imported, PostgresStore), Error> {
+        let mut session = Session::new(options.address, options.busy_timeout, options.clock);
+        let begun = session.again("write to", |session, patience| {
+            import::begin(session, patience, options.create)
+        });
+        let (head, made) = begun?;
+        let imported = session.go_on("write to", |session, patience| {
+            import::import(session, patience, &head, source, mark)
+        })?;
+        let created = made && matches!(imported, Imported::Taken { .. });
+        Ok((imported, PostgresStore { session, created }))
     }
 }
 
@@ -179,8 +208,12 @@ impl Store for PostgresStore {
     }
 
     fn import(&mut self, source: &mut dyn Source, mark: bool) -> Result<Imported, Error> {
-        self.session.once("write to", |session, patience| {
-            import::import(session, patience, source, mark)
+        let begun = self.session.again("write to", |session, patience| {
+            import::begin(session, patience, false)
+        });
+        let (head, _) = begun?;
+        self.session.go_on("write to", |session, patience| {
+            import::import(session, patience, &head, source, mark)
         })
     }
 
@@ -192,7 +225,7 @@ impl Store for PostgresStore {
 
     fn stand(&mut self, from: Standing, to: Standing) -> Result<Standing, Error> {
         self.session.again("write to", |session, patience| {
-            let head = import::alone(session, patience)?;
+            let (head, _) = import::begin(session, patience, false)?;
             if head.standing != from {
                 session.roll_back(patience);
                 return Ok(head.standing);

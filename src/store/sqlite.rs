@@ -174,6 +174,11 @@ impl SqliteStore {
         let mut store = SqliteStore::open(aside)?;
         let imported = store.import(source, mark)?;
         if let Imported::Taken { .. } = imported {
+            // Two ledgers would decide, even if there is nothing in this one yet.
+            if mark {
+                store.stand(Standing::InUse, Standing::Copy)?;
+            }
+            store.fold_back()?;
             store.close()?;
             draft.put_in_place(&place.path)?;
             let there = OpenOptions {
@@ -185,6 +190,25 @@ impl SqliteStore {
             store.created = true;
         }
         Ok((imported, store))
+    }
+
+    /// Folds the log back and looks whether it is: the file alone is then the ledger. Nobody else may be using it.
+    fn fold_back(&mut self) -> Result<(), Error> {
+        let told = |trouble: Trouble| trouble.told("write", &self.place.shown(), self.busy_timeout);
+        let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+        let (busy, left): (bool, i64) = self
+            .connection
+            .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+            .map_err(|error| told(error.into()))?;
+        if busy || left > 0 {
+            let source = "its log could not be folded back".into();
+            return Err(Error::Io {
+                action: "write",
+                ledger: self.place.shown(),
+                source,
+            });
+        }
+        Ok(())
     }
 
     /// Opens a ledger to read from. Never creates one, and leaves no file behind that its owner could not write.

@@ -6,6 +6,7 @@
 
 mod block;
 mod cron_and_ci;
+mod documents;
 mod from_rust;
 mod many;
 mod project;
@@ -44,8 +45,18 @@ examples! {
     batch_from_python: many::a_python_program_that_asks_line_by_line_charges_each_order_once;
     batch_from_bash: many::a_bash_script_that_asks_line_by_line_mails_each_order_once;
     reconcile_charges: reconcile::drift_is_mailed_and_its_age_is_left_for_prometheus;
+    completions_and_manual: documents::completions_and_manual_pages_lie_where_they_are_looked_for;
     from_rust: from_rust::the_block_is_the_code_that_is_tested;
 }
+
+/// The blocks that need a PostgreSQL server: `tests/postgres` runs them.
+const ON_A_SERVER: &[&str] = &[
+    "ledger_on_a_server",
+    "ledger_grants",
+    "deploy_from_any_runner",
+    "cron_fleet",
+    "move_to_postgresql",
+];
 
 #[test]
 fn every_console_block_prints_what_it_shows() {
@@ -56,7 +67,8 @@ fn every_console_block_prints_what_it_shows() {
 
 #[test]
 fn every_block_is_run_by_a_test() {
-    let mut unseen: Vec<String> = NAMED.iter().map(|name| name.replace('_', "-")).collect();
+    let names = NAMED.iter().chain(ON_A_SERVER);
+    let mut unseen: Vec<String> = names.map(|name| name.replace('_', "-")).collect();
     for block in block::all() {
         match block.info.split_once(' ') {
             None if block.info == "console" || block.info == "text" => {}

@@ -8,16 +8,18 @@ use super::super::failure::Failure;
 use super::super::output::Output;
 use super::super::render::Line;
 use super::super::settings::Settings;
-use super::{BUSY_TIMEOUT, open_to_change, options};
-use receipt_ledger::store::Standing;
+use super::move_::refuse_own_files;
+use super::{file, open_to_change};
 use receipt_ledger::store::sqlite::SqliteStore;
+use receipt_ledger::store::{Standing, Store};
 
 pub(crate) fn backup(
     args: BackupArgs,
     settings: &Settings,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let mut store = SqliteStore::open_to_read(options(settings, BUSY_TIMEOUT)?)?;
+    let mut store = SqliteStore::open_to_read(file(settings)?)?;
+    refuse_own_files(&store.name(), Path::new(&args.to))?;
     store.backup(Path::new(&args.to))?;
     store.close()?;
     let path = std::path::absolute(&args.to).unwrap_or_else(|_| args.to.clone().into());
@@ -32,7 +34,7 @@ pub(crate) fn restore(
 ) -> Result<Exit, Failure> {
     let standing = match &args.from {
         Some(from) => {
-            let options = options(settings, BUSY_TIMEOUT)?;
+            let options = file(settings)?;
             SqliteStore::restore(Path::new(from), &options.path, options.busy_timeout)?;
             Standing::Copy
         }

@@ -6,8 +6,7 @@ use super::super::failure::Failure;
 use super::super::output::Output;
 use super::super::render::{Line, Value};
 use super::super::settings::Settings;
-use super::{BUSY_TIMEOUT, options};
-use receipt_ledger::store::sqlite::{SqliteStore, creation_sql};
+use super::{create, creation_sql};
 
 pub(crate) fn run(
     args: InitArgs,
@@ -15,12 +14,12 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     if args.print_sql {
-        output.raw(creation_sql().as_bytes())?;
+        output.raw(creation_sql(settings)?.as_bytes())?;
         return Ok(Exit::ANSWERED);
     }
-    let (created, path) = SqliteStore::init(options(settings, BUSY_TIMEOUT)?)?;
+    let (created, name) = create(settings)?;
     if created {
-        output.note(&format!("created ledger {}", path.display()));
+        output.note(&format!("created ledger {name}"));
     }
     output.lines(&[Line::default().fact("created", Value::Flag(created))])?;
     Ok(Exit::ANSWERED)

@@ -1,6 +1,7 @@
 //! `export` and `import`: a whole ledger on its way to another one.
 
-use std::fs::File;
+use std::ffi::OsStr;
+use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
@@ -31,10 +32,15 @@ pub(crate) fn export(
     let mut ledger = open_to_read(settings)?;
     match &args.to {
         None => {
-            let written = ledger.export(&mut BufWriter::with_capacity(BUFFER_BYTES, output.pipe()));
-            written?.map_err(|error| output.broken(&error))?;
+            let mut pipe = BufWriter::with_capacity(BUFFER_BYTES, output.pipe());
+            let written = ledger.export(&mut pipe)?;
+            // What is dropped with the buffer is lost without a word.
+            written
+                .and_then(|_| pipe.flush())
+                .map_err(|error| output.broken(&error))?;
         }
         Some(to) => {
+            refuse_own_files(&ledger.store().name(), Path::new(to))?;
             let counts = to_file(Path::new(to), &mut ledger)?;
             let line = Line::default()
                 .fact("receipts", Value::Number(counts.receipts))
@@ -45,6 +51,31 @@ pub(crate) fn export(
     }
     ledger.close()?;
     Ok(Exit::ANSWERED)
+}
+
+/// Refuses to write over the ledger itself, under whatever name, or where SQLite keeps its log.
+pub(super) fn refuse_own_files(ledger: &OsStr, to: &Path) -> Result<(), Failure> {
+    let Ok(absolute) = std::path::absolute(to) else {
+        return Ok(());
+    };
+    let by_name = match (
+        absolute.parent().map(fs::canonicalize),
+        absolute.file_name(),
+    ) {
+        (Some(Ok(folder)), Some(name)) => folder.join(name),
+        (_, _) => absolute,
+    };
+    let links_resolved = fs::canonicalize(&by_name).ok();
+    let is_own = ["", "-wal", "-shm", "-journal"].iter().any(|ending| {
+        let mut own = ledger.to_owned();
+        own.push(ending);
+        by_name == Path::new(&own) || links_resolved.as_deref() == Some(Path::new(&own))
+    });
+    if is_own {
+        let message = format!("{} is the ledger's own file", by_name.display());
+        return Err(Failure::new("refused-file", message).hint("name another file"));
+    }
+    Ok(())
 }
 
 fn retire(settings: &Settings, output: &mut Output) -> Result<(), Failure> {

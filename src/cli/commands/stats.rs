@@ -14,6 +14,7 @@ use super::super::output::Output;
 use super::super::render::{Line, Value};
 use super::super::settings::Settings;
 use super::super::table;
+use super::move_::refuse_own_files;
 use super::open_to_read;
 use receipt_ledger::receipt::{State, Timestamp};
 use receipt_ledger::store::Stats;
@@ -29,6 +30,7 @@ pub(crate) fn run(
     let mut ledger = open_to_read(settings)?;
     let stats = ledger.stats()?;
     if let Some(path) = &args.prometheus {
+        refuse_own_files(&ledger.store().name(), Path::new(path))?;
         put_in_place(path, &series(&stats)).map_err(|error| {
             Failure::io(
                 &format!("cannot write --prometheus {}", Path::new(path).display()),

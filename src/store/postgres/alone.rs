@@ -18,7 +18,6 @@ pub(super) fn group(
     patience: Patience,
     steps: &mut [Step<'_>],
 ) -> Result<Vec<Result<(), Error>>, Trouble> {
-    session.connected(patience)?;
     session.ask(&Session::entering(patience), patience)?;
     let token = token()?;
     let mut written = None;

@@ -28,7 +28,6 @@ pub(super) fn apply(
     rule: &mut Rule<'_>,
     sql: &str,
 ) -> Result<(), Trouble> {
-    session.connected(patience)?;
     let digest = KeyDigest::of(key);
     let array = receipts::digests([&digest]);
     let looked = session.ask(&[find(&array), Statement::new(meta::HEAD)], patience)?;

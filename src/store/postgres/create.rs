@@ -1,7 +1,7 @@
 //! Creating a ledger in a database: no ledger or a whole one, and never over a rival's.
 
 use super::error::Trouble;
-use super::meta::{HEAD, Head, refuse};
+use super::meta::{FSYNC_OFF, HEAD, Head, refuse};
 use super::patience::Patience;
 use super::row::{flag, required};
 use super::schema;
@@ -19,37 +19,45 @@ const RIVALS: [&str; 4] = ["42P06", "42P07", "42710", "23505"];
 /// Puts a ledger into the database, unless there is one. Returns whether it did. Of several at once, the catalog lets one
 /// create the first table; the others wait for it and find a ledger.
 pub(super) fn create(session: &mut Session, patience: Patience) -> Result<bool, Trouble> {
-    session.connected(patience)?;
+    let Some(script) = script(session, patience)? else {
+        let answers = session.ask(&[Statement::new(HEAD)], patience)?;
+        Head::of(&answers[0], session)?;
+        return Ok(false);
+    };
+    session.ask(&Session::beginning(patience), patience)?;
+    run(session, &script, patience)?;
+    session.commit(Vec::new(), None, patience)?;
+    Ok(true)
+}
+
+/// What creates a ledger here, where there is none.
+pub(super) fn script(session: &mut Session, patience: Patience) -> Result<Option<String>, Trouble> {
     let answers = session.ask(&[Statement::new(THERE)], patience)?;
     let row = answers[0].rows.first();
     let row = row.ok_or(Trouble::Impossible("has_ledger"))?;
     if required(row, "has_ledger", flag)? {
-        let answers = session.ask(&[Statement::new(HEAD)], patience)?;
-        Head::of(&answers[0], session)?;
-        return Ok(false);
+        return Ok(None);
     }
     let is = |wanted: &'static str| move |text: &str| Some(text == wanted);
     if !required(row, "encoding", is("UTF8"))? {
-        let why = "its encoding is not UTF8, in which a ledger's texts are kept";
+        let why = "the database's encoding is not UTF8, in which a ledger's texts are kept";
         return Err(refuse(session, why.to_owned()));
     }
     if !required(row, "fsync", is("on"))? {
-        let why = "the server runs with fsync=off: what it commits is lost with the next power cut";
-        return Err(refuse(session, why.to_owned()));
+        return Err(refuse(session, FSYNC_OFF.to_owned()));
     }
-    let mut sql = String::new();
+    let mut script = String::new();
     if !required(row, "has_schema", flag)? {
-        sql.push_str(schema::CREATE_SCHEMA);
+        script.push_str(schema::CREATE_SCHEMA);
     }
-    sql.push_str(&schema::tables_sql());
-    session.ask(&Session::beginning(patience), patience)?;
-    match session.script(&sql, patience) {
-        Ok(()) => {}
-        Err(Trouble::Server(error)) if RIVALS.contains(&&*error.code) => {
-            return Err(Trouble::Rival);
-        }
-        Err(trouble) => return Err(trouble),
+    script.push_str(&schema::tables_sql());
+    Ok(Some(script))
+}
+
+/// Runs what creates a ledger inside the transaction that was begun.
+pub(super) fn run(session: &mut Session, script: &str, patience: Patience) -> Result<(), Trouble> {
+    match session.script(script, patience) {
+        Err(Trouble::Server(error)) if RIVALS.contains(&&*error.code) => Err(Trouble::Rival),
+        done => done,
     }
-    session.commit(Vec::new(), None, patience)?;
-    Ok(true)
 }

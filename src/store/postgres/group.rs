@@ -50,7 +50,6 @@ pub(super) fn group(
     patience: Patience,
     steps: &mut [Step<'_>],
 ) -> Result<Vec<Result<(), Error>>, Trouble> {
-    session.connected(patience)?;
     let keys = keys(steps);
     let array = receipts::digests(&keys);
     let answers = session.ask(&[find(&array), Statement::new(meta::HEAD)], patience)?;
@@ -86,6 +85,7 @@ pub(super) fn group(
         Err(Trouble::Server(error))
             if error.code.starts_with("22") || error.code.starts_with("23") =>
         {
+            session.connected(patience)?;
             alone::group(session, patience, steps)
         }
         Err(trouble) => Err(trouble),

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::array::Array;
+use super::create;
 use super::error::Trouble;
 use super::meta::{self, Head};
 use super::patience::Patience;
@@ -32,15 +33,16 @@ SELECT key_digest, $1::uuid, attempt, fingerprint_digest, outcome \
 FROM unnest($2::bytea[], $3::bigint[], $4::bytea[], $5::smallint[]) \
      AS given (key_digest, attempt, fingerprint_digest, outcome)";
 
-/// Takes everything in, or nothing.
+/// Takes everything in, or nothing, in the transaction that was begun.
 pub(super) fn import(
     session: &mut Session,
     patience: Patience,
+    head: &Head,
     source: &mut dyn Source,
     mark: bool,
 ) -> Result<Imported, Trouble> {
-    let head = alone(session, patience)?;
     if head.standing == Standing::Retired {
+        session.roll_back(patience);
         let ledger = session.name().to_owned();
         return Err(Trouble::Ledger(Error::Retired { ledger }));
     }
@@ -67,16 +69,27 @@ pub(super) fn import(
     Ok(imported)
 }
 
-/// Begins a transaction beside which nobody decides.
-pub(super) fn alone(session: &mut Session, patience: Patience) -> Result<Head, Trouble> {
-    session.connected(patience)?;
-    let mut statements = Session::beginning(patience);
-    statements.extend([Statement::new(ALONE), Statement::new(meta::HEAD)]);
-    let answers = session.ask(&statements, patience)?;
-    let head = Head::of(&answers[answers.len() - 1], session)?;
+/// Begins a transaction beside which nobody decides. Where there is no ledger and one may be created, it is, in this very
+/// transaction. Returns whether it was.
+pub(super) fn begin(
+    session: &mut Session,
+    patience: Patience,
+    create: bool,
+) -> Result<(Head, bool), Trouble> {
+    let script = match create {
+        true => create::script(session, patience)?,
+        false => None,
+    };
+    session.ask(&Session::beginning(patience), patience)?;
+    if let Some(script) = &script {
+        create::run(session, script, patience)?;
+    }
+    let alone = [Statement::new(ALONE), Statement::new(meta::HEAD)];
+    let answers = session.ask(&alone, patience)?;
+    let head = Head::of(&answers[1], session)?;
     head.writes(session)?;
     head.commit_counts(session)?;
-    Ok(head)
+    Ok((head, script.is_some()))
 }
 
 struct Import {

@@ -32,6 +32,9 @@ pub(super) const SET: &str = "\
 INSERT INTO receipt_ledger.meta (name, value) VALUES ($1, $2) \
 ON CONFLICT (name) DO UPDATE SET value = excluded.value";
 
+pub(super) const FSYNC_OFF: &str =
+    "the server runs with fsync=off: what it commits is lost with the next power cut";
+
 /// The answer to [`HEAD`].
 #[derive(Debug, Clone)]
 pub(super) struct Head {
@@ -83,7 +86,7 @@ impl Head {
         let refused = if self.standby {
             "the server is a standby, which can only be read"
         } else if !self.fsync {
-            "the server runs with fsync=off: what it commits is lost with the next power cut"
+            FSYNC_OFF
         } else {
             return Ok(());
         };

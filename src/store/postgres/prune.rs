@@ -10,7 +10,7 @@ use super::scan::whole;
 use super::session::{Session, bytea, token};
 use super::wire::Statement;
 use crate::error::Error;
-use crate::receipt::{FingerprintDigest, Pruned as Digests, Receipt, State};
+use crate::receipt::{FingerprintDigest, Pruned as Digests, Receipt};
 use crate::store::{Prune, Pruned};
 
 /// Receipts pruned in one transaction: others wait for their locks for some milliseconds.
@@ -43,7 +43,7 @@ UPDATE receipt_ledger.receipt SET token = $1::uuid, fingerprint_digest = given.f
        outcome = given.outcome, key = NULL, fingerprint = NULL, state = NULL, owner = NULL, run = NULL, \
        amount = NULL, currency = NULL, created_at_ms = NULL, updated_at_ms = NULL, \
        first_reserved_at_ms = NULL, attempt_started_at_ms = NULL, lease_expires_at_ms = NULL, \
-       settled_at_ms = NULL, settled_by = NULL, late_success = NULL, reason = NULL, result = NULL \
+       settled_at_ms = NULL, settled_by = NULL, late_success = NULL, contested = NULL, reason = NULL, result = NULL \
 FROM unnest($2::bigint[], $3::bytea[], $4::smallint[]) AS given (id, fingerprint_digest, outcome) \
 WHERE receipt.id = given.id";
 
@@ -152,7 +152,6 @@ fn step(
     if ids.is_empty() {
         return Ok(0);
     }
-    session.connected(patience)?;
     let mut statements = Session::entering(patience);
     let held = Statement::new(STILL_CANDIDATES)
         .with(ids)
@@ -204,7 +203,7 @@ fn digests(receipt: &Receipt) -> Digests {
         fingerprint: FingerprintDigest::of(&receipt.fingerprint),
         state: receipt.stored_state,
         attempt: receipt.attempt,
-        contested: receipt.stored_state == State::Failed && receipt.is_contested(),
+        contested: receipt.contested,
     }
 }
 
@@ -230,7 +229,6 @@ pub(super) fn forget_pruned(session: &mut Session, dry_run: bool) -> Result<u64,
 }
 
 fn forget_some(session: &mut Session, patience: Patience) -> Result<u64, Trouble> {
-    session.connected(patience)?;
     let mut statements = Session::entering(patience);
     let delete = Statement::new(DELETE_PRUNED).with(RECEIPTS_A_STEP.to_string());
     statements.extend([delete, Statement::new(meta::HEAD)]);

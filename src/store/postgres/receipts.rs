@@ -160,7 +160,6 @@ pub(super) fn enter(
     key: &Key,
     digest: &KeyDigest,
 ) -> Result<(Stored, Head), Trouble> {
-    session.connected(patience)?;
     let mut statements = Session::entering(patience);
     statements.push(lock(&digests([digest])));
     statements.push(Statement::new(meta::HEAD));
@@ -223,7 +222,6 @@ pub(super) fn read(
     key: &Key,
     with_history: bool,
 ) -> Result<Reading, Trouble> {
-    session.connected(patience)?;
     let mut statements = reading(key, with_history);
     if with_history {
         statements.insert(0, Statement::new(VIEW));

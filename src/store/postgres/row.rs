@@ -12,7 +12,7 @@ macro_rules! receipt_columns {
     () => {
         "id, encode(key_digest, 'hex') AS key_digest, token, attempt, key, fingerprint, state, owner, run, amount, \
          currency, created_at_ms, updated_at_ms, first_reserved_at_ms, attempt_started_at_ms, \
-         lease_expires_at_ms, settled_at_ms, settled_by, late_success, reason, result, \
+         lease_expires_at_ms, settled_at_ms, settled_by, late_success, contested, reason, result, \
          encode(fingerprint_digest, 'hex') AS fingerprint_digest, outcome"
     };
 }
@@ -123,6 +123,7 @@ fn receipt(row: &Row, key: Key) -> Result<Receipt, Trouble> {
         settled_at: optional(row, "settled_at_ms", moment)?,
         settled_by: optional(row, "settled_by", SettledBy::parse)?,
         late_success: required(row, "late_success", flag)?,
+        contested: required(row, "contested", flag)?,
         reason: optional(row, "reason", |text| Text::parse(text).ok())?,
         result: optional(row, "result", |text| {
             Some(ResultJson::from_compact(text.to_owned()))

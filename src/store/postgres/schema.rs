@@ -44,6 +44,7 @@ CREATE TABLE receipt_ledger.receipt (
     settled_at_ms bigint CHECK ((settled_at_ms IS NULL) = (state IS NULL OR state NOT IN ('succeeded', 'failed'))),
     settled_by text CHECK (settled_by IN ('caller', 'reconciled')),
     late_success boolean,
+    contested boolean CHECK (NOT contested OR late_success AND state = 'failed'),
     reason text CHECK (octet_length(reason) BETWEEN 1 AND 4096),
     result text CHECK (result IS NULL OR (state = 'succeeded' AND octet_length(result) BETWEEN 1 AND 8388608)),
 
@@ -56,11 +57,11 @@ CREATE TABLE receipt_ledger.receipt (
     CONSTRAINT whole_or_pruned CHECK (
         key IS NOT NULL AND fingerprint IS NOT NULL AND state IS NOT NULL AND created_at_ms IS NOT NULL
             AND updated_at_ms IS NOT NULL AND late_success IS NOT NULL
-            AND num_nonnulls(fingerprint_digest, outcome) = 0
+            AND contested IS NOT NULL AND num_nonnulls(fingerprint_digest, outcome) = 0
         OR fingerprint_digest IS NOT NULL AND outcome IS NOT NULL
             AND num_nonnulls(key, fingerprint, state, owner, run, amount, currency, created_at_ms, updated_at_ms,
                 first_reserved_at_ms, attempt_started_at_ms, lease_expires_at_ms, settled_at_ms, settled_by,
-                late_success, reason, result) = 0),
+                late_success, contested, reason, result) = 0),
     CONSTRAINT digest_of_key CHECK (
         key IS NULL OR key_digest = substring(sha256(convert_to(key, 'UTF8')) FROM 1 FOR 16))
 );

@@ -108,7 +108,7 @@ impl Session {
         self.clock.as_ref().map_or(head.now, |clock| clock.now())
     }
 
-    /// Does it, and again while that may help and there is time.
+    /// Does it, on a connection without a transaction, and again while that may help and there is time.
     pub(super) fn again<T>(
         &mut self,
         action: &'static str,
@@ -117,7 +117,11 @@ impl Session {
         let patience = Patience::new(self.busy_timeout);
         let mut tries = 0;
         loop {
-            let trouble = match work(self, patience) {
+            let done = match self.connected(patience) {
+                Ok(_) => work(self, patience),
+                Err(trouble) => Err(trouble),
+            };
+            let trouble = match done {
                 Ok(done) => return Ok(done),
                 Err(trouble) => trouble,
             };
@@ -140,6 +144,16 @@ impl Session {
     ) -> Result<T, Error> {
         let patience = Patience::new(self.busy_timeout);
         work(self, patience).map_err(|trouble| trouble.told(action, self.name(), self.busy_timeout))
+    }
+
+    /// Goes on with the transaction that was begun.
+    pub(super) fn go_on<T>(
+        &mut self,
+        action: &'static str,
+        work: impl FnOnce(&mut Session, Patience) -> Result<T, Trouble>,
+    ) -> Result<T, Error> {
+        work(self, Patience::new(self.busy_timeout))
+            .map_err(|trouble| trouble.told(action, self.name(), self.busy_timeout))
     }
 
     /// Makes sure that there is a connection without a transaction on it.

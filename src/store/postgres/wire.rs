@@ -113,9 +113,14 @@ pub(super) enum Fault {
 
 impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Fault {
-        match error.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Fault::Late,
-            _ => Fault::Lost(error),
+        let late = matches!(
+            error.kind(),
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+        );
+        if late {
+            Fault::Late
+        } else {
+            Fault::Lost(error)
         }
     }
 }

@@ -21,23 +21,23 @@ macro_rules! given {
     () => {
         " FROM unnest($2::bytea[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], \
          $9::text[], $10::text[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], \
-         $16::bigint[], $17::text[], $18::boolean[], $19::text[], $20::text[]) \
+         $16::bigint[], $17::text[], $18::boolean[], $19::boolean[], $20::text[], $21::text[]) \
          AS given (key_digest, attempt, key, fingerprint, state, owner, run, amount, currency, created_at_ms, \
          updated_at_ms, first_reserved_at_ms, attempt_started_at_ms, lease_expires_at_ms, settled_at_ms, \
-         settled_by, late_success, reason, result)"
+         settled_by, late_success, contested, reason, result)"
     };
 }
 
 /// How many arrays that are.
-const COLUMNS: usize = 19;
+const COLUMNS: usize = 20;
 
 const INSERT: &str = concat!(
     "INSERT INTO receipt_ledger.receipt (key_digest, token, attempt, key, fingerprint, state, owner, run, amount, \
      currency, created_at_ms, updated_at_ms, first_reserved_at_ms, attempt_started_at_ms, lease_expires_at_ms, \
-     settled_at_ms, settled_by, late_success, reason, result) \
+     settled_at_ms, settled_by, late_success, contested, reason, result) \
      SELECT key_digest, $1::uuid, attempt, key, fingerprint, state, owner, run, amount, currency, created_at_ms, \
      updated_at_ms, first_reserved_at_ms, attempt_started_at_ms, lease_expires_at_ms, settled_at_ms, settled_by, \
-     late_success, reason, result",
+     late_success, contested, reason, result",
     given!(),
     " WHERE ",
     decides!(),
@@ -52,7 +52,7 @@ macro_rules! set {
          currency = given.currency, created_at_ms = given.created_at_ms, updated_at_ms = given.updated_at_ms, \
          first_reserved_at_ms = given.first_reserved_at_ms, attempt_started_at_ms = given.attempt_started_at_ms, \
          lease_expires_at_ms = given.lease_expires_at_ms, settled_at_ms = given.settled_at_ms, \
-         settled_by = given.settled_by, late_success = given.late_success, reason = given.reason, \
+         settled_by = given.settled_by, late_success = given.late_success, contested = given.contested, reason = given.reason, \
          result = given.result, fingerprint_digest = NULL, outcome = NULL"
     };
 }
@@ -257,7 +257,7 @@ impl Receipts {
         let ms = |moment: Option<Timestamp>| moment.map(|moment| moment.as_ms().to_string());
         let owned = |text: &str| Some(text.to_owned());
         let amount = receipt.amount.as_ref();
-        let late_success = if receipt.late_success { "t" } else { "f" };
+        let flag = |flag| owned(if flag { "t" } else { "f" });
         let values: [Option<String>; COLUMNS] = [
             owned(digest),
             Some(receipt.attempt.to_string()),
@@ -275,7 +275,8 @@ impl Receipts {
             ms(receipt.lease_expires_at),
             ms(receipt.settled_at),
             receipt.settled_by.map(SettledBy::as_str).and_then(owned),
-            owned(late_success),
+            flag(receipt.late_success),
+            flag(receipt.contested),
             receipt.reason.as_ref().map(Text::as_str).and_then(owned),
             receipt
                 .result

@@ -2,12 +2,12 @@
 
 use std::fs::{self, File, OpenOptions as FileOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::backup::{Backup, StepResult};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, ffi};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::create::VERSIONS_AT;
@@ -19,6 +19,8 @@ use crate::store::Standing;
 
 /// Bits of a file's mode that say who may read and write.
 const MODE_BITS: u32 = 0o777;
+/// Mode of the empty file that stands in a ledger's place for a moment.
+const EMPTY_MODE: u32 = 0o600;
 
 impl SqliteStore {
     /// Writes a consistent copy to a path that is free, while others write. The copy does not decide until somebody
@@ -36,9 +38,9 @@ impl SqliteStore {
             .map_err(|error| io_error("look at", &self.place.path, error))?
             .permissions()
             .mode();
-        let draft = draft_in(folder, mode).map_err(|error| io_error("create", &to, error))?;
+        let draft = draft_in(folder).map_err(|error| io_error("create", &to, error))?;
         let told = |trouble: Trouble| trouble.told("copy", &self.place.shown(), self.busy_timeout);
-        copy(&self.connection, draft.path()).map_err(told)?;
+        copy(&self.connection, &self.place, &draft).map_err(told)?;
         if self.view != View::Shared && View::still(&self.place).as_ref() != Some(&self.view) {
             let source = "it was changed while it was read without locks".into();
             return Err(Error::Io {
@@ -47,7 +49,7 @@ impl SqliteStore {
                 source,
             });
         }
-        finish(draft.as_file()).map_err(|error| io_error("write", &to, error))?;
+        finish(draft.as_file(), mode).map_err(|error| io_error("write", &to, error))?;
         match renameat_with(CWD, draft.path(), CWD, &to, RenameFlags::NOREPLACE) {
             Ok(()) => {}
             Err(rustix::io::Errno::EXIST) => return Err(exists(&to)),
@@ -68,7 +70,7 @@ impl SqliteStore {
                 ledger: source.shown(),
             });
         }
-        let target = target(to)?;
+        let target = file::look_to_replace(to)?;
         if same_file(&source.path, &target) {
             return Err(Error::RefusedFile {
                 ledger: shown(&target),
@@ -83,41 +85,19 @@ impl SqliteStore {
                 .map_err(told)?;
         meta::refuse_newer(&connection, &source).map_err(told)?;
         let folder = folder_of(&target);
-        let mode = fs::metadata(&target).or_else(|_| fs::metadata(&source.path));
-        let mode = mode.map_err(|error| io_error("look at", &source.path, error))?;
-        let draft = draft_in(folder, mode.permissions().mode())
-            .map_err(|error| io_error("create", &target, error))?;
-        copy(&connection, draft.path()).map_err(told)?;
-        finish(draft.as_file()).map_err(|error| io_error("write", &target, error))?;
+        let facts = fs::metadata(&target).or_else(|_| fs::metadata(&source.path));
+        let facts = facts.map_err(|error| io_error("look at", &source.path, error))?;
+        let draft = draft_in(folder).map_err(|error| io_error("create", &target, error))?;
+        copy(&connection, &source, &draft).map_err(told)?;
+        refuse_unsound(draft.path(), &source).map_err(told)?;
+        // Whoever restores may not be who decides. Only root can do this, and only root needs to.
+        let _ = fchown(draft.as_file(), Some(facts.uid()), Some(facts.gid()));
+        finish(draft.as_file(), facts.mode()).map_err(|error| io_error("write", &target, error))?;
         replace(draft, &target, busy_timeout)
     }
 }
 
-/// The path to be restored, links resolved; what lies there must be a ledger, or what may be left of one.
-fn target(to: &Path) -> Result<std::path::PathBuf, Error> {
-    match file::look(to) {
-        Ok(place) => {
-            connect::refuse_foreign(&place, Duration::ZERO).or_else(damaged_is_fine)?;
-            Ok(place.path)
-        }
-        Err(Error::RefusedFile { .. } | Error::Corrupt { .. }) => {
-            let absolute = std::path::absolute(to).map_err(|error| io_error("find", to, error))?;
-            Ok(fs::canonicalize(&absolute).unwrap_or(absolute))
-        }
-        Err(error) => Err(error),
-    }
-}
-
-fn damaged_is_fine(error: Error) -> Result<(), Error> {
-    if matches!(error, Error::Corrupt { .. } | Error::Io { .. }) {
-        Ok(())
-    } else {
-        Err(error)
-    }
-}
-
 fn same_file(one: &Path, other: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
     match (fs::metadata(one), fs::metadata(other)) {
         (Ok(one), Ok(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
         (_, _) => false,
@@ -136,29 +116,29 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("/"))
 }
 
-fn draft_in(folder: &Path, mode: u32) -> io::Result<tempfile::NamedTempFile> {
-    let draft = tempfile::Builder::new()
+/// For its owner alone until it is finished.
+fn draft_in(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    tempfile::Builder::new()
         .prefix(".receipt-ledger-")
         .suffix(".draft")
         .tempfile_in(folder)
-        .map_err(|error| io::Error::from(error.kind()))?;
-    draft
-        .as_file()
-        .set_permissions(Permissions::from_mode(mode & MODE_BITS))?;
-    Ok(draft)
+        .map_err(|error| io::Error::from(error.kind()))
 }
 
-/// Copies all pages under one view and marks the copy.
-fn copy(from: &Connection, to: &Path) -> Result<(), Trouble> {
+/// Copies everything under one view and marks the copy.
+fn copy(from: &Connection, place: &Place, to: &tempfile::NamedTempFile) -> Result<(), Trouble> {
+    let view = from.unchecked_transaction()?;
+    view.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    let is_whole = copy_file(place, to.as_file())
+        .map_err(|error| Trouble::Ledger(io_error("copy", &place.path, error)))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut draft = Connection::open_with_flags(to, flags)?;
+    let mut draft = Connection::open_with_flags(to.path(), flags)?;
     // Nobody knows the draft yet, and it is synced whole at the end.
     draft.execute_batch("PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF;")?;
-    let backup = Backup::new(from, &mut draft)?;
-    while backup.step(-1)? != StepResult::Done {
-        std::thread::sleep(Duration::from_millis(1));
+    if !is_whole {
+        copy_pages(from, &mut draft)?;
     }
-    drop(backup);
+    drop(view);
     draft.pragma_update(None, "journal_mode", "memory")?;
     if meta::standing(&draft)? == Standing::InUse {
         meta::stand(&draft, Standing::Copy)?;
@@ -166,9 +146,58 @@ fn copy(from: &Connection, to: &Path) -> Result<(), Trouble> {
     draft.close().map_err(|(_, error)| Trouble::Sqlite(error))
 }
 
+/// Copies the file as it lies there, where it holds the whole view by itself; the kernel does that several times as fast
+/// as pages are read and written one by one. Returns whether it did.
+///
+/// A view that was taken while the log was empty is read from the file alone, and as long as it is held nobody folds a
+/// log back into the file: who decides meanwhile writes into the log.
+fn copy_file(place: &Place, to: &File) -> io::Result<bool> {
+    if View::still(place).is_none() {
+        return Ok(false);
+    }
+    let before = fs::metadata(&place.path)?;
+    let mut from = File::open(&place.path)?;
+    let mut draft = to;
+    io::copy(&mut from, &mut draft)?;
+    // Closing it would drop the locks under which the view is held.
+    keep(from)?;
+    let after = fs::metadata(&place.path)?;
+    let is_whole = (before.len(), before.modified()?) == (after.len(), after.modified()?);
+    if is_whole {
+        // Not with a log of its own yet: see `finish`.
+        to.write_all_at(&[1; VERSIONS_AT.end - VERSIONS_AT.start], 18)?;
+    } else {
+        to.set_len(0)?;
+    }
+    Ok(is_whole)
+}
+
+fn copy_pages(from: &Connection, to: &mut Connection) -> Result<(), Trouble> {
+    let backup = Backup::new(from, to)?;
+    if backup.step(-1)? == StepResult::Done {
+        return Ok(());
+    }
+    // The connection has waited for others' locks already, as long as it was told to.
+    let busy = ffi::Error::new(ffi::SQLITE_BUSY);
+    Err(rusqlite::Error::SqliteFailure(busy, None).into())
+}
+
+/// What was carried here may have suffered on its way: a sound ledger is not replaced by it.
+fn refuse_unsound(draft: &Path, source: &Place) -> Result<(), Trouble> {
+    let connection = Connection::open_with_flags(draft, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let sql = "PRAGMA integrity_check(1)";
+    let found: String = connection.query_row(sql, [], |row| row.get(0))?;
+    if found == "ok" {
+        return Ok(());
+    }
+    let ledger = source.shown();
+    Err(Trouble::Ledger(Error::Corrupt { ledger, found }))
+}
+
 /// The copy has a log of its own from its first use on.
-fn finish(draft: &File) -> io::Result<()> {
+fn finish(draft: &File, mode: u32) -> io::Result<()> {
     draft.write_all_at(&[2; VERSIONS_AT.end - VERSIONS_AT.start], 18)?;
+    draft.set_permissions(Permissions::from_mode(mode & MODE_BITS))?;
     draft.sync_all()
 }
 
@@ -189,6 +218,9 @@ fn replace(
     let failed = |error| io_error("replace", target, error);
     let old = FileOptions::new().write(true).open(target).ok();
     let held = hold_alone(target, busy_timeout)?;
+    if held.is_none() && has_log(target) {
+        leave_nothing_that_decides(target).map_err(failed)?;
+    }
     for ending in ["-wal", "-shm", "-journal"] {
         let mut name = target.as_os_str().to_owned();
         name.push(ending);
@@ -198,6 +230,10 @@ fn replace(
         }
     }
     let folder = folder_of(target);
+    // An old log that a power cut brought back would be replayed into the new file.
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(failed)?;
     fs::rename(draft.path(), target).map_err(failed)?;
     // Whoever waited for the old file's locks finds nothing in it, rather than writing into the new one's log.
     if let Some(old) = old {
@@ -209,7 +245,28 @@ fn replace(
     Ok(())
 }
 
-/// Locks out everybody else from a file that SQLite can still open.
+/// Whether what was decided last may lie beside the file.
+fn has_log(target: &Path) -> bool {
+    ["-wal", "-journal"].iter().any(|ending| {
+        let mut name = target.as_os_str().to_owned();
+        name.push(ending);
+        fs::metadata(&name).is_ok_and(|facts| facts.len() > 0)
+    })
+}
+
+/// Without its log a ledger has forgotten, and a missing one is created afresh: a crash between the two steps must leave
+/// neither. An empty file is refused by everybody.
+fn leave_nothing_that_decides(target: &Path) -> io::Result<()> {
+    let mut options = FileOptions::new();
+    let options = options.write(true).create(true).truncate(true);
+    let file = options.mode(EMPTY_MODE).open(target)?;
+    file.sync_all()?;
+    keep(file)?;
+    File::open(folder_of(target))?.sync_all()
+}
+
+/// Locks out everybody else from a file that SQLite can still open, and folds its log back: the file is then whole by
+/// itself, whatever happens next.
 fn hold_alone(target: &Path, busy_timeout: Duration) -> Result<Option<Connection>, Error> {
     let place = match file::look(target) {
         Ok(
@@ -222,8 +279,14 @@ fn hold_alone(target: &Path, busy_timeout: Duration) -> Result<Option<Connection
     };
     let told = |trouble: Trouble| trouble.told("replace", &place.shown(), busy_timeout);
     let connection = connect::to_write(&place, busy_timeout).map_err(told)?;
-    let alone = connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE;");
+    // In this mode the lock stays when the transaction ends.
+    let alone = connection
+        .execute_batch(
+            "PRAGMA synchronous = FULL; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT;",
+        )
+        .and_then(|()| connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())));
     match alone.map_err(Trouble::Sqlite) {
+        Ok(()) if has_log(target) => Ok(None),
         Ok(()) => Ok(Some(connection)),
         Err(Trouble::Sqlite(error)) if super::error::is_busy(&error) => Err(told(error.into())),
         // What cannot be read cannot be decided in, either.

@@ -39,8 +39,10 @@ SELECT sequence FROM receipt_ledger_history WHERE receipt = ?1 ORDER BY sequence
 const HAS_CONFLICT: &str = "\
 SELECT EXISTS (SELECT 1 FROM receipt_ledger_history WHERE receipt = ?1 AND event = 'conflict' AND detail = ?2)";
 
-const HISTORY: &str = "\
-SELECT at_ms, event, attempt, actor, detail FROM receipt_ledger_history WHERE receipt = ?1 ORDER BY sequence";
+const HISTORY: &str = concat!(
+    row::select_history!(),
+    " FROM receipt_ledger_history WHERE receipt = ?1 ORDER BY sequence"
+);
 
 /// An entry and, for a whole receipt, the number its history goes by.
 pub(super) struct Stored {

@@ -9,6 +9,14 @@ use super::{meta, row};
 use crate::receipt::{Receipt, RunId, State, Timestamp};
 use crate::store::{Filter, Stats};
 
+const ALL_STATES: [State; 5] = [
+    State::Recorded,
+    State::Reserved,
+    State::Succeeded,
+    State::Failed,
+    State::Unknown,
+];
+
 /// The receipts that are in a state at the moment `:now`: a reserved one whose lease has run out is unknown.
 fn in_state(state: State) -> &'static [&'static str] {
     match state {
@@ -79,9 +87,10 @@ fn sql(filter: &Filter) -> String {
             also.push_str(condition);
         }
     }
-    let conditions: Vec<&str> = filter
-        .states
+    // A state that is named twice is asked for once: a SELECT each would list its receipts twice.
+    let conditions: Vec<&str> = ALL_STATES
         .iter()
+        .filter(|state| filter.states.contains(state))
         .flat_map(|state| in_state(*state))
         .copied()
         .collect();
