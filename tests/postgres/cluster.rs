@@ -138,7 +138,8 @@ impl Cluster {
         let data = folder.join("data");
         fs::write(data.join("pg_hba.conf"), HBA).unwrap();
         let mut text = format!(
-            "\nlisten_addresses = '127.0.0.1'\nport = {port}\nunix_socket_directories = '{}'\nmax_connections = 100\n",
+            "\nlisten_addresses = '127.0.0.1'\nport = {port}\nunix_socket_directories = '{}'\nmax_connections = 100\n\
+             dynamic_shared_memory_type = mmap\n",
             folder.display()
         );
         for setting in settings {

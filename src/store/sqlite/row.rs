@@ -246,7 +246,7 @@ mod tests {
         ] {
             let statement = connection.prepare(sql).unwrap();
             let names: Vec<&str> = columns.iter().map(|(_, name)| *name).collect();
-            let found: Vec<&str> = statement.column_names().into_iter().collect();
+            let found: Vec<&str> = statement.column_names().collect();
             assert_eq!(found, names);
             assert!(
                 columns
