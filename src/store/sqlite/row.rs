@@ -247,8 +247,8 @@ mod tests {
             ),
         ] {
             let statement = connection.prepare(sql).unwrap();
-            let names: Vec<&str> = columns.iter().map(|(_, name)| *name).collect();
-            assert_eq!(statement.column_names(), names);
+            let names = columns.iter().map(|(_, name)| *name);
+            assert!(statement.column_names().eq(names), "{sql}");
             assert!(
                 columns
                     .iter()
