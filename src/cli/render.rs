@@ -311,6 +311,13 @@ pub(crate) fn without_controls(value: &str) -> String {
 }
 
 fn json_string(value: &str, out: &mut String) {
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
+    if value.bytes().all(is_plain) {
+        out.push('"');
+        out.push_str(value);
+        out.push('"');
+        return;
+    }
     // serde_json escapes what JSON demands; what a terminal could act on is left, and escaped the same way.
     let quoted = serde_json::Value::from(value).to_string();
     escape_controls(&quoted, out);

@@ -120,7 +120,7 @@ pub fn settle(
         );
     }
     match entry {
-        Entry::Pruned(pruned) => (settle_pruned(*pruned, &request.settlement), Change::none()),
+        Entry::Pruned(pruned) => settle_pruned(*pruned, &request.settlement),
         Entry::Whole(receipt) => match &request.settlement {
             Settlement::Succeeded { result } => succeed(receipt, request, result.as_ref(), now),
             Settlement::Failed { reason } => fail(receipt, request, reason.as_ref(), now),
@@ -227,17 +227,23 @@ pub(super) fn late(
                 Change::note(event)
             }
         }
-        Entry::Pruned(pruned) if success && pruned.state == State::Failed && !pruned.contested => {
-            let marked = Pruned {
-                contested: true,
-                ..*pruned
-            };
-            Change {
-                entry: Some(Entry::Pruned(marked)),
-                ..Change::none()
-            }
-        }
+        Entry::Pruned(pruned) if success => marked_pruned(*pruned),
         Entry::Pruned(_) => Change::none(),
+    }
+}
+
+/// What is left of a receipt, with a late success against it; there is no history to append a row to.
+fn marked_pruned(pruned: Pruned) -> Change {
+    if pruned.state != State::Failed || pruned.contested {
+        return Change::none();
+    }
+    let marked = Pruned {
+        contested: true,
+        ..pruned
+    };
+    Change {
+        entry: Some(Entry::Pruned(marked)),
+        ..Change::none()
     }
 }
 
@@ -332,7 +338,7 @@ fn declare(
 }
 
 /// A pruned receipt takes only what it already says, and no result: it keeps none to compare with.
-fn settle_pruned(pruned: Pruned, settlement: &Settlement) -> SettleAnswer {
+fn settle_pruned(pruned: Pruned, settlement: &Settlement) -> (SettleAnswer, Change) {
     let same = match settlement {
         Settlement::Succeeded { result } => pruned.state == State::Succeeded && result.is_none(),
         Settlement::Failed { .. } => pruned.state == State::Failed,
@@ -340,7 +346,7 @@ fn settle_pruned(pruned: Pruned, settlement: &Settlement) -> SettleAnswer {
     };
     let Pruned { state, attempt, .. } = pruned;
     if same {
-        SettleAnswer::Settled { state, attempt }
+        (SettleAnswer::Settled { state, attempt }, Change::none())
     } else {
         let other_result = state == State::Succeeded;
         let refusal = Refusal::InvalidTransition {
@@ -349,7 +355,11 @@ fn settle_pruned(pruned: Pruned, settlement: &Settlement) -> SettleAnswer {
             pruned: true,
             other_result,
         };
-        SettleAnswer::Refused(refusal)
+        let change = match settlement {
+            Settlement::Succeeded { .. } => marked_pruned(pruned),
+            Settlement::Failed { .. } | Settlement::Unknown { .. } => Change::none(),
+        };
+        (SettleAnswer::Refused(refusal), change)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::store::{Abandon, Portable, Source};
 use crate::verify;
 
 /// Longest line, in bytes: the longest payload in base64, the longest result, and a long history.
-const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+const LINE_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
 /// Why an export was not taken.
 #[derive(Debug, thiserror::Error)]
@@ -118,6 +118,10 @@ impl<R: BufRead> ExportReader<R> {
             Some(b'\n') => {
                 self.line += 1;
                 Ok(bytes)
+            }
+            Some(_) if u64::try_from(bytes.len()).unwrap_or(u64::MAX) + 1 == LINE_BYTES_MAX => {
+                self.line += 1;
+                Err(self.invalid("is too long"))
             }
             Some(_) | None => Err(ImportRefusal::Torn { line: self.line }),
         }

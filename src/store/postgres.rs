@@ -6,8 +6,10 @@
 
 mod address;
 mod alone;
+mod answer;
 mod apply;
 mod array;
+mod commit;
 mod connect;
 mod create;
 mod damage;
@@ -29,6 +31,7 @@ mod schema;
 mod session;
 mod socket;
 mod tls;
+mod url;
 mod wire;
 mod writes;
 
@@ -128,7 +131,7 @@ impl PostgresStore {
             import::begin(session, patience, options.create)
         });
         let (head, made) = begun?;
-        let imported = session.once("write to", |session, patience| {
+        let imported = session.go_on("write to", |session, patience| {
             import::import(session, patience, &head, source, mark)
         })?;
         let created = made && matches!(imported, Imported::Taken { .. });
@@ -212,7 +215,7 @@ impl Store for PostgresStore {
             import::begin(session, patience, false)
         });
         let (head, _) = begun?;
-        self.session.once("write to", |session, patience| {
+        self.session.go_on("write to", |session, patience| {
             import::import(session, patience, &head, source, mark)
         })
     }

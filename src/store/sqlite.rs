@@ -30,6 +30,7 @@ use rusqlite::{Connection, FileControl, MAIN_DB, OpenFlags, Transaction, Transac
 use self::connect::{STILL_TRIES_MAX, View};
 use self::error::Trouble;
 use self::file::{Found, Place};
+use self::group::{Care, Group};
 use super::{
     Filter, Imported, Pending, PendingIntent, Portable, Prune, Pruned, Reading, Rule, Source,
     Standing, Stats, Step, Store,
@@ -173,6 +174,11 @@ impl SqliteStore {
         let mut store = SqliteStore::open(aside)?;
         let imported = store.import(source, mark)?;
         if let Imported::Taken { .. } = imported {
+            // Two ledgers would decide, even if there is nothing in this one yet.
+            if mark {
+                store.stand(Standing::InUse, Standing::Copy)?;
+            }
+            store.fold_back()?;
             store.close()?;
             draft.put_in_place(&place.path)?;
             let there = OpenOptions {
@@ -184,6 +190,25 @@ impl SqliteStore {
             store.created = true;
         }
         Ok((imported, store))
+    }
+
+    /// Folds the log back and looks whether it is: the file alone is then the ledger. Nobody else may be using it.
+    fn fold_back(&mut self) -> Result<(), Error> {
+        let told = |trouble: Trouble| trouble.told("write", &self.place.shown(), self.busy_timeout);
+        let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+        let (busy, left): (bool, i64) = self
+            .connection
+            .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+            .map_err(|error| told(error.into()))?;
+        if busy || left > 0 {
+            let source = "its log could not be folded back".into();
+            return Err(Error::Io {
+                action: "write",
+                ledger: self.place.shown(),
+                source,
+            });
+        }
+        Ok(())
     }
 
     /// Opens a ledger to read from. Never creates one, and leaves no file behind that its owner could not write.
@@ -346,6 +371,30 @@ impl SqliteStore {
         Ok(done)
     }
 
+    /// Takes the steps of a group, and says whether it was a step that failed.
+    fn take_steps(
+        &mut self,
+        steps: &mut [Step<'_>],
+        care: Care,
+    ) -> (Result<Vec<Result<(), Error>>, Error>, StepFailed) {
+        let (ledger, busy_timeout) = (self.place.shown(), self.busy_timeout);
+        let mut failed = StepFailed(false);
+        let taken = self.write(|transaction, clock| {
+            let group = Group::begin(transaction, clock, care)?;
+            let take = |step| match group.take(step) {
+                Ok(taken) => {
+                    Ok(taken.map_err(|trouble| trouble.told("write to", &ledger, busy_timeout)))
+                }
+                Err(trouble) => {
+                    failed = StepFailed(true);
+                    Err(trouble)
+                }
+            };
+            steps.iter_mut().map(take).collect()
+        });
+        (taken, failed)
+    }
+
     fn read_once(&mut self, key: &Key, with_history: bool) -> Result<Reading, Trouble> {
         // Deferred: one consistent view of both tables, no lock that a writer would wait for.
         let transaction = self.connection.transaction()?;
@@ -359,14 +408,15 @@ impl Store for SqliteStore {
     }
 
     fn group(&mut self, steps: &mut [Step<'_>]) -> Result<Vec<Result<(), Error>>, Error> {
-        let (ledger, busy_timeout) = (self.place.shown(), self.busy_timeout);
-        self.write(|transaction, clock| {
-            let take = |step| {
-                let taken = group::take(transaction, step, clock)?;
-                Ok(taken.map_err(|trouble| trouble.told("write to", &ledger, busy_timeout)))
-            };
-            steps.iter_mut().map(take).collect()
-        })
+        if steps.len() > 1 {
+            group::expect_many(&self.connection).map_err(|error| {
+                Trouble::Sqlite(error).told("set up", &self.place.shown(), self.busy_timeout)
+            })?;
+        }
+        match self.take_steps(steps, Care::None) {
+            (Err(_), StepFailed(true)) => self.take_steps(steps, Care::Savepoints).0,
+            (taken, _) => taken,
+        }
     }
 
     fn apply(&mut self, key: &Key, rule: &mut Rule<'_>, sql: &str) -> Result<(), Error> {
@@ -491,6 +541,9 @@ impl Store for SqliteStore {
         SqliteStore::close(*self)
     }
 }
+
+/// Whether a group failed because a step of it did.
+struct StepFailed(bool);
 
 /// An answer from a file that no longer has the ledger's name would be forgotten by whoever asks next.
 fn refuse_moved(

@@ -17,6 +17,7 @@ mod hints;
 mod history;
 mod input;
 mod json;
+mod keeper;
 mod paths;
 mod payloads;
 mod prepared;

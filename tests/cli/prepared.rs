@@ -1,7 +1,5 @@
 //! The receipts that stand before a call, made by real calls; only what takes time is written into the file by hand.
 
-use std::path::Path;
-
 use receipt_ledger::Ledger;
 use receipt_ledger::decide::{
     Facts, Record, Reserve, Resolve, Settle, SettleAnswer, Settlement, Verdict,
@@ -9,10 +7,11 @@ use receipt_ledger::decide::{
 use receipt_ledger::receipt::{
     Fingerprint, FingerprintDigest, Key, KeyDigest, Owner, ResultJson, Text,
 };
-use receipt_ledger::store::sqlite::{OpenOptions, SqliteStore};
-use rusqlite::{Connection, ToSql};
+use receipt_ledger::store::Store;
 
-use crate::support::Scratch;
+pub(crate) use super::keeper::rewrite;
+use super::keeper::{self, open};
+use super::support::Scratch;
 
 /// The fingerprint everything is bound to, and the owner of everything.
 pub(crate) const SAME: &str = "send-v1";
@@ -28,17 +27,6 @@ fn fingerprint() -> Fingerprint {
     Fingerprint::parse(SAME).unwrap()
 }
 
-/// Changes the ledger's file while nobody has it open.
-pub(crate) fn rewrite(ledger: &Scratch, sql: &str, parameters: &[&dyn ToSql]) {
-    rewrite_at(&ledger.path("receipts.db"), sql, parameters);
-}
-
-fn rewrite_at(path: &Path, sql: &str, parameters: &[&dyn ToSql]) {
-    let connection = Connection::open(path).unwrap();
-    connection.execute(sql, parameters).unwrap();
-    connection.close().unwrap();
-}
-
 /// Makes the lease of a reserved receipt one that ran out in 1970.
 pub(crate) fn run_out(ledger: &Scratch, key: &str) {
     let sql = "UPDATE receipt_ledger_receipt SET lease_expires_at_ms = 1 WHERE key = ?1";
@@ -46,7 +34,7 @@ pub(crate) fn run_out(ledger: &Scratch, key: &str) {
 }
 
 struct Maker {
-    ledger: Ledger<SqliteStore>,
+    ledger: Ledger<Box<dyn Store>>,
     key: Key,
 }
 
@@ -109,9 +97,8 @@ pub(crate) fn prepare(scratch: &Scratch, name: &str, key_text: &str) -> u32 {
         prune(scratch, rest, key_text);
         return 1;
     }
-    let store = SqliteStore::open(OpenOptions::new(scratch.path("receipts.db"))).unwrap();
     let mut make = Maker {
-        ledger: Ledger::new(store),
+        ledger: Ledger::new(open(scratch)),
         key: key(key_text),
     };
     let attempt = make_standing(&mut make, name);
@@ -187,13 +174,8 @@ fn prune(scratch: &Scratch, rest: &str, key_text: &str) {
         "failed" => 2,
         _ => 3,
     };
-    let digest = FingerprintDigest::of(&fingerprint()).0;
-    let sql = "INSERT INTO receipt_ledger_pruned (key_digest, fingerprint_digest, outcome, attempt) VALUES (?1, ?2, ?3, 1)";
-    rewrite(
-        scratch,
-        sql,
-        &[&KeyDigest::of(&key(key_text)).0, &digest, &outcome],
-    );
+    let fingerprint = FingerprintDigest::of(&fingerprint());
+    keeper::put_pruned(scratch, KeyDigest::of(&key(key_text)), fingerprint, outcome);
 }
 
 /// The state that the ledger tells of a receipt of that name.

@@ -239,11 +239,11 @@ fn sql_that_fails_half_way_leaves_nothing_not_even_the_receipt() {
         ("INSERT OR FAIL INTO account VALUES ('eve', 1), ('ann', 1);", "statement 4 failed: UNIQUE constraint failed"),
         ("INSERT OR ABORT INTO account VALUES ('eve', 1), ('ann', 1);", "statement 4 failed: UNIQUE constraint failed"),
         ("INSERT OR ROLLBACK INTO account VALUES ('eve', 1), ('ann', 1);", "statement 4 failed: UNIQUE constraint failed"),
-        ("INSERT INTO missing VALUES (1);", "statement 4 failed: no such table: missing"),
+        ("INSERT INTO missing VALUES (1);", "statement 4 failed: no such table (at byte"),
         ("SELECT abs(-9223372036854775808);", "statement 4 failed: integer overflow"),
         ("SELECT name FROM account WHERE load_extension('x');", "statement 4 failed: "),
         ("INSERT INTO entry", "statement 4 failed: incomplete input"),
-        ("nonsense;", "statement 4 failed: near \"nonsense\": syntax error"),
+        ("nonsense;", "statement 4 failed: syntax error (at byte"),
         ("SELECT 'not closed", "statement 4 failed: unrecognized token"),
         (
             "CREATE TRIGGER t BEFORE INSERT ON entry BEGIN SELECT RAISE(ROLLBACK, 'away with it'); END;

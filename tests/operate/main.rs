@@ -4,6 +4,9 @@
 
 #[path = "../support/contract.rs"]
 mod contract;
+#[path = "../cli/keeper.rs"]
+#[allow(dead_code)]
+mod keeper;
 #[path = "../cli/prepared.rs"]
 #[allow(dead_code)]
 mod prepared;

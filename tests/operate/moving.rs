@@ -246,7 +246,7 @@ fn an_export_is_for_its_owner_alone_and_an_empty_ledger_has_one_too() {
         on(&empty, "other.db", "import none.jsonl").stdout,
         "added=0 unchanged=0\n"
     );
-    assert!(!refused(&empty, "other.db"));
+    assert!(refused(&empty, "other.db"), "its source still decides");
     let left = names(&empty.path("."));
     assert!(
         !left.iter().any(|name| name.ends_with(".draft")),

@@ -8,6 +8,7 @@ mod block;
 mod cron_and_ci;
 mod documents;
 mod from_rust;
+mod many;
 mod project;
 mod provider;
 mod reconcile;
@@ -40,10 +41,22 @@ examples! {
     charge_orders: shell::an_order_is_charged_once;
     cron: cron_and_ci::a_crontab_performs_only_with_the_ledger_that_was_created_by_hand;
     deploy: cron_and_ci::a_job_that_is_run_again_does_not_deploy_twice;
+    outbox: many::what_is_recorded_is_mailed_once_by_cron_and_what_was_not_sent_is_tried_again;
+    batch_from_python: many::a_python_program_that_asks_line_by_line_charges_each_order_once;
+    batch_from_bash: many::a_bash_script_that_asks_line_by_line_mails_each_order_once;
     reconcile_charges: reconcile::drift_is_mailed_and_its_age_is_left_for_prometheus;
     completions_and_manual: documents::completions_and_manual_pages_lie_where_they_are_looked_for;
     from_rust: from_rust::the_block_is_the_code_that_is_tested;
 }
+
+/// The blocks that need a PostgreSQL server: `tests/postgres` runs them.
+const ON_A_SERVER: &[&str] = &[
+    "ledger_on_a_server",
+    "ledger_grants",
+    "deploy_from_any_runner",
+    "cron_fleet",
+    "move_to_postgresql",
+];
 
 #[test]
 fn every_console_block_prints_what_it_shows() {
@@ -54,7 +67,8 @@ fn every_console_block_prints_what_it_shows() {
 
 #[test]
 fn every_block_is_run_by_a_test() {
-    let mut unseen: Vec<String> = NAMED.iter().map(|name| name.replace('_', "-")).collect();
+    let names = NAMED.iter().chain(ON_A_SERVER);
+    let mut unseen: Vec<String> = names.map(|name| name.replace('_', "-")).collect();
     for block in block::all() {
         match block.info.split_once(' ') {
             None if block.info == "console" || block.info == "text" => {}

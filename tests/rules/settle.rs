@@ -54,13 +54,20 @@ fn every_cell_of_the_table_settles_refuses_or_changes_nothing() {
                 }
                 "invalid, marked" => {
                     refused(name, current, &answer, &case);
-                    let Some(Entry::Whole(mut marked)) = existing else {
-                        unreachable!()
-                    };
-                    marked.late_success = true;
-                    marked.contested = true;
-                    assert_eq!(whole(&change), &*marked, "{case}: nothing else changes");
-                    assert_eq!(event(&change).kind, EventKind::LateSucceeded, "{case}");
+                    match existing {
+                        Some(Entry::Whole(mut marked)) => {
+                            marked.late_success = true;
+                            marked.contested = true;
+                            assert_eq!(whole(&change), &*marked, "{case}: nothing else changes");
+                            assert_eq!(event(&change).kind, EventKind::LateSucceeded, "{case}");
+                        }
+                        Some(Entry::Pruned(mut marked)) => {
+                            marked.contested = true;
+                            assert_eq!(change.entry, Some(Entry::Pruned(marked)), "{case}");
+                            assert_eq!(change.events, [], "{case}: there is no history");
+                        }
+                        None => unreachable!(),
+                    }
                 }
                 "same" => {
                     let state = told(name);

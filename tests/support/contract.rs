@@ -47,7 +47,7 @@ pub(crate) const SETTLE: &str = "
 | failed, reconciled            | invalid, marked | invalid, marked     | invalid, marked      | same      | invalid   |
 | failed, reconciled, late      | invalid, marked | invalid, marked     | invalid, marked      | same      | invalid   |
 | pruned succeeded              | same            | invalid             | invalid              | invalid   | invalid   |
-| pruned failed                 | invalid         | invalid             | invalid              | same      | invalid   |
+| pruned failed                 | invalid, marked | invalid, marked     | invalid, marked      | same      | invalid   |
 | pruned failed, late           | invalid         | invalid             | invalid              | same      | invalid   |
 ";
 

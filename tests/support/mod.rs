@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 /// A folder of its own for one test, removed afterwards.
 pub(crate) struct Scratch {
     folder: tempfile::TempDir,
+    db: String,
 }
 
 /// What one call of the binary said.
@@ -30,8 +31,14 @@ pub(crate) fn binary() -> Command {
 
 impl Scratch {
     pub(crate) fn new() -> Scratch {
+        Scratch::on("receipts.db")
+    }
+
+    /// A scratch folder to work in on another ledger than `receipts.db`.
+    pub(crate) fn on(db: impl Into<String>) -> Scratch {
         Scratch {
             folder: tempfile::tempdir().unwrap(),
+            db: db.into(),
         }
     }
 
@@ -46,7 +53,7 @@ impl Scratch {
         self.folder.path().canonicalize().unwrap().join(name)
     }
 
-    /// The binary, working in the scratch folder on `receipts.db`.
+    /// The binary, working in the scratch folder on its ledger.
     pub(crate) fn command<I, S>(&self, args: I) -> Command
     where
         I: IntoIterator<Item = S>,
@@ -55,7 +62,7 @@ impl Scratch {
         let mut command = binary();
         command
             .current_dir(self.folder.path())
-            .args(["--db", "receipts.db"])
+            .args(["--db", &self.db])
             .args(args);
         command
     }

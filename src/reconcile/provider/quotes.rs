@@ -3,7 +3,7 @@
 
 use std::io::{self, Read};
 
-use super::Fault;
+use super::{Fault, ROW_BYTES_MAX};
 
 /// Where in a cell the reading is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub(super) struct Quotes<R> {
     line: u64,
     quote_line: u64,
     any: bool,
+    /// Bytes since the row began: the reader holds a row whole.
+    row_bytes: usize,
     ended: bool,
     /// What was wrong, and on which line.
     pub(super) fault: Option<(u64, Fault)>,
@@ -36,6 +38,7 @@ impl<R> Quotes<R> {
             line: 1,
             quote_line: 1,
             any: false,
+            row_bytes: 0,
             ended: false,
             fault: None,
         }
@@ -48,6 +51,11 @@ impl<R> Quotes<R> {
 
     fn look(&mut self, bytes: &[u8]) -> Result<(), ()> {
         for &byte in bytes {
+            self.row_bytes += 1;
+            if self.row_bytes > ROW_BYTES_MAX {
+                self.fault = Some((self.line, Fault::TooLong));
+                return Err(());
+            }
             self.at = match (self.at, byte) {
                 (At::CellStart, b'"') => {
                     self.quote_line = self.line;
@@ -65,6 +73,9 @@ impl<R> Quotes<R> {
                 }
                 (At::CellStart | At::Bare, _) => At::Bare,
             };
+            if byte == b'\n' && self.at == At::CellStart {
+                self.row_bytes = 0;
+            }
             self.any |= !byte.is_ascii_whitespace();
             self.line += u64::from(byte == b'\n');
         }

@@ -19,7 +19,6 @@ const RIVALS: [&str; 4] = ["42P06", "42P07", "42710", "23505"];
 /// Puts a ledger into the database, unless there is one. Returns whether it did. Of several at once, the catalog lets one
 /// create the first table; the others wait for it and find a ledger.
 pub(super) fn create(session: &mut Session, patience: Patience) -> Result<bool, Trouble> {
-    session.connected(patience)?;
     let Some(script) = script(session, patience)? else {
         let answers = session.ask(&[Statement::new(HEAD)], patience)?;
         Head::of(&answers[0], session)?;

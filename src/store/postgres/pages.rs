@@ -51,7 +51,6 @@ pub(super) fn look<T>(
     patience: Patience,
     work: impl FnOnce(&mut Session, &Head) -> Result<T, Trouble>,
 ) -> Result<T, Trouble> {
-    session.connected(patience)?;
     let answers = session.ask(&[Statement::new(VIEW), Statement::new(HEAD)], patience)?;
     let head = Head::of(&answers[1], session)?;
     let done = work(session, &head);

@@ -152,7 +152,6 @@ fn step(
     if ids.is_empty() {
         return Ok(0);
     }
-    session.connected(patience)?;
     let mut statements = Session::entering(patience);
     let held = Statement::new(STILL_CANDIDATES)
         .with(ids)
@@ -230,7 +229,6 @@ pub(super) fn forget_pruned(session: &mut Session, dry_run: bool) -> Result<u64,
 }
 
 fn forget_some(session: &mut Session, patience: Patience) -> Result<u64, Trouble> {
-    session.connected(patience)?;
     let mut statements = Session::entering(patience);
     let delete = Statement::new(DELETE_PRUNED).with(RECEIPTS_A_STEP.to_string());
     statements.extend([delete, Statement::new(meta::HEAD)]);

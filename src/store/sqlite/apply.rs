@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::fallible_iterator::FallibleIterator as _;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
-use rusqlite::{Batch, Connection};
+use rusqlite::{Batch, Connection, ErrorCode};
 
 use crate::error::Error;
 
@@ -116,10 +116,21 @@ fn statements(connection: &Connection, sql: &str) -> Result<usize, String> {
 /// SQLite's own words, without the statement itself: it may hold what must not be shown.
 fn reason(error: &rusqlite::Error) -> String {
     if let rusqlite::Error::SqlInputError { msg, offset, .. } = error {
-        format!("{msg} (at byte {offset})")
-    } else {
-        error.to_string()
+        return format!("{} (at byte {offset})", without_values(msg));
     }
+    match error.sqlite_error_code() {
+        // It names tables and columns, no values.
+        Some(ErrorCode::ConstraintViolation) => error.to_string(),
+        Some(_) | None => without_values(&error.to_string()).to_owned(),
+    }
+}
+
+/// What SQLite's message says before it repeats a part of the statement.
+fn without_values(message: &str) -> &str {
+    if message.starts_with("near ") {
+        return "syntax error";
+    }
+    message.split_once(": ").map_or(message, |(said, _)| said)
 }
 
 /// What an action is forbidden for. Actions that name a table, an index, a view or a trigger may not name the ledger's.

@@ -70,7 +70,7 @@ impl SqliteStore {
                 ledger: source.shown(),
             });
         }
-        let target = target(to)?;
+        let target = file::look_to_replace(to)?;
         if same_file(&source.path, &target) {
             return Err(Error::RefusedFile {
                 ledger: shown(&target),
@@ -94,29 +94,6 @@ impl SqliteStore {
         let _ = fchown(draft.as_file(), Some(facts.uid()), Some(facts.gid()));
         finish(draft.as_file(), facts.mode()).map_err(|error| io_error("write", &target, error))?;
         replace(draft, &target, busy_timeout)
-    }
-}
-
-/// The path to be restored, links resolved; what lies there must be a ledger, or what may be left of one.
-fn target(to: &Path) -> Result<std::path::PathBuf, Error> {
-    match file::look(to) {
-        Ok(place) => {
-            connect::refuse_foreign(&place, Duration::ZERO).or_else(damaged_is_fine)?;
-            Ok(place.path)
-        }
-        Err(Error::RefusedFile { .. } | Error::Corrupt { .. }) => {
-            let absolute = std::path::absolute(to).map_err(|error| io_error("find", to, error))?;
-            Ok(fs::canonicalize(&absolute).unwrap_or(absolute))
-        }
-        Err(error) => Err(error),
-    }
-}
-
-fn damaged_is_fine(error: Error) -> Result<(), Error> {
-    if matches!(error, Error::Corrupt { .. } | Error::Io { .. }) {
-        Ok(())
-    } else {
-        Err(error)
     }
 }
 
@@ -253,6 +230,10 @@ fn replace(
         }
     }
     let folder = folder_of(target);
+    // An old log that a power cut brought back would be replayed into the new file.
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(failed)?;
     fs::rename(draft.path(), target).map_err(failed)?;
     // Whoever waited for the old file's locks finds nothing in it, rather than writing into the new one's log.
     if let Some(old) = old {

@@ -103,6 +103,53 @@ pub(super) fn look(given: &Path) -> Result<Place, Error> {
     })
 }
 
+/// Looks at the path of a ledger that a copy is to replace. Besides a ledger it may be empty, or missing with its log
+/// left behind: what else is refused to decide in is refused here, too.
+pub(super) fn look_to_replace(given: &Path) -> Result<PathBuf, Error> {
+    let refusal = match look(given) {
+        Ok(Place {
+            path,
+            found: Found::Own | Found::Nothing,
+            ..
+        }) => return Ok(path),
+        Ok(Place {
+            path,
+            found: Found::Foreign,
+            ..
+        }) => {
+            return Err(Error::NotALedger {
+                ledger: shown(&path),
+                found: "it is another application's database, whose tables a copy would replace, too",
+                hint: "restore under a name of its own; receipts in it move with export and import",
+            });
+        }
+        Err(refusal) => refusal,
+    };
+    let absolute = std::path::absolute(given).map_err(|source| io_error("find", given, source))?;
+    let may_be_replaced = |path: &Path, facts: io::Result<fs::Metadata>| match facts {
+        Ok(facts) => {
+            refuse_second_names(path, &facts).is_ok()
+                && refuse_shared_file_systems(path, path).is_ok()
+                && facts.is_file()
+                && facts.len() == 0
+        }
+        Err(error) => {
+            let parent = path.parent().unwrap_or(path);
+            error.kind() == io::ErrorKind::NotFound
+                && parent.is_dir()
+                && refuse_shared_file_systems(parent, path).is_ok()
+        }
+    };
+    let in_memory = given.as_os_str().as_bytes() == b":memory:";
+    let path = fs::canonicalize(&absolute).unwrap_or_else(|_| absolute.clone());
+    let dangling = fs::symlink_metadata(&absolute).is_ok() && !path.exists();
+    let is_refused_file = matches!(refusal, Error::RefusedFile { .. });
+    if is_refused_file && !in_memory && !dangling && may_be_replaced(&path, fs::metadata(&path)) {
+        return Ok(path);
+    }
+    Err(refusal)
+}
+
 /// The path with all links resolved, or nothing if no file is there.
 fn resolved(absolute: &Path) -> Result<Option<PathBuf>, Error> {
     loop {
@@ -231,8 +278,9 @@ fn refuse_shared_file_systems(on: &Path, path: &Path) -> Result<(), Error> {
 
 #[cfg(target_os = "linux")]
 fn is_shared(facts: &rustix::fs::StatFs) -> bool {
-    /// Magic numbers of statfs(2): NFS, SMB, CIFS, SMB2, 9p, FUSE, Ceph, Lustre, OpenAFS, kAFS, Coda, GFS2, OCFS2, GPFS.
-    const SHARED: [u32; 14] = [
+    /// Magic numbers of statfs(2): NFS, SMB, CIFS, SMB2, 9p, FUSE, Ceph, Lustre, OpenAFS, kAFS, Coda, GFS2, OCFS2, GPFS,
+    /// VirtualBox's and VMware's shared folders, BeeGFS, OrangeFS.
+    const SHARED: [u32; 18] = [
         0x6969,
         0x517B,
         0xFF53_4D42,
@@ -247,6 +295,10 @@ fn is_shared(facts: &rustix::fs::StatFs) -> bool {
         0x0116_1970,
         0x7461_636F,
         0x4750_4653,
+        0x786F_4256,
+        0xBACB_ACBC,
+        0x1983_0326,
+        0x2003_0528,
     ];
     // The type is a signed or unsigned word of the platform's size; the magic numbers are its low 32 bits.
     #[allow(

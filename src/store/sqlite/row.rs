@@ -2,7 +2,7 @@
 //! that a row is read by place: to look each name up again for each of a million rows took longer than reading them. An
 //! impossible row is an error, never a default.
 
-use rusqlite::{Row, ToSql, named_params};
+use rusqlite::{Row, ToSql, params};
 
 use super::error::Trouble;
 use crate::receipt::{
@@ -157,33 +157,31 @@ pub(super) fn receipt(row: &Row<'_>) -> Result<(i64, Receipt), Trouble> {
     Ok((row.get(ID.0)?, receipt))
 }
 
-/// Hands a receipt's columns, by name, to a statement. Every column but `id` is among them.
-pub(super) fn with_parameters<T>(
-    receipt: &Receipt,
-    run: impl FnOnce(&[(&str, &dyn ToSql)]) -> T,
-) -> T {
+/// Hands a receipt's columns to a statement, in the table's order, all but `id`. By number, as a statement looks through
+/// its names for each name it is given.
+pub(super) fn with_parameters<T>(receipt: &Receipt, run: impl FnOnce(&[&dyn ToSql]) -> T) -> T {
     let ms = |moment: Option<Timestamp>| moment.map(Timestamp::as_ms);
-    run(named_params! {
-        ":key": receipt.key.as_str(),
-        ":fingerprint": receipt.fingerprint.as_str(),
-        ":state": receipt.stored_state.as_str(),
-        ":attempt": receipt.attempt,
-        ":owner": receipt.owner.as_ref().map(Owner::as_str),
-        ":run": receipt.run.as_ref().map(RunId::as_str),
-        ":amount": receipt.amount.as_ref().map(Amount::value),
-        ":currency": receipt.amount.as_ref().map(Amount::currency),
-        ":created_at_ms": receipt.created_at.as_ms(),
-        ":updated_at_ms": receipt.updated_at.as_ms(),
-        ":first_reserved_at_ms": ms(receipt.first_reserved_at),
-        ":attempt_started_at_ms": ms(receipt.attempt_started_at),
-        ":lease_expires_at_ms": ms(receipt.lease_expires_at),
-        ":settled_at_ms": ms(receipt.settled_at),
-        ":settled_by": receipt.settled_by.map(SettledBy::as_str),
-        ":late_success": receipt.late_success,
-        ":contested": receipt.contested,
-        ":reason": receipt.reason.as_ref().map(Text::as_str),
-        ":result": receipt.result.as_ref().map(ResultJson::as_str),
-    })
+    run(params![
+        receipt.key.as_str(),
+        receipt.fingerprint.as_str(),
+        receipt.stored_state.as_str(),
+        receipt.attempt,
+        receipt.owner.as_ref().map(Owner::as_str),
+        receipt.run.as_ref().map(RunId::as_str),
+        receipt.amount.as_ref().map(Amount::value),
+        receipt.amount.as_ref().map(Amount::currency),
+        receipt.created_at.as_ms(),
+        receipt.updated_at.as_ms(),
+        ms(receipt.first_reserved_at),
+        ms(receipt.attempt_started_at),
+        ms(receipt.lease_expires_at),
+        ms(receipt.settled_at),
+        receipt.settled_by.map(SettledBy::as_str),
+        receipt.late_success,
+        receipt.contested,
+        receipt.reason.as_ref().map(Text::as_str),
+        receipt.result.as_ref().map(ResultJson::as_str),
+    ])
 }
 
 /// Decodes what is left of a pruned receipt.
@@ -247,8 +245,9 @@ mod tests {
             ),
         ] {
             let statement = connection.prepare(sql).unwrap();
-            let names = columns.iter().map(|(_, name)| *name);
-            assert!(statement.column_names().eq(names), "{sql}");
+            let names: Vec<&str> = columns.iter().map(|(_, name)| *name).collect();
+            let found: Vec<&str> = statement.column_names().collect();
+            assert_eq!(found, names);
             assert!(
                 columns
                     .iter()
