@@ -349,7 +349,7 @@ fn of_hundreds_of_payloads_that_came_and_went_in_any_order_nothing_is_left_in_th
         );
     }
     let rest = all.iter().filter(|n| !gone.contains(n));
-    let input: String = rest.map(|n| resolved(n)).collect();
+    let input: String = rest.map(resolved).collect();
     assert_eq!(super::talk::batch(&ledger, input).code, 0);
     assert_eq!(
         found(&ledger, COUNT),
