@@ -6,8 +6,10 @@
 
 mod address;
 mod alone;
+mod answer;
 mod apply;
 mod array;
+mod commit;
 mod connect;
 mod create;
 mod damage;
@@ -29,6 +31,7 @@ mod schema;
 mod session;
 mod socket;
 mod tls;
+mod url;
 mod wire;
 mod writes;
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::procs::{alone, names, untouched};
-use super::stage::{can_inject, exported, killed_everywhere, mode, on, rich};
+use super::stage::{AtLast, can_inject, exported, killed_everywhere, mode, on, rich};
 use super::support::Scratch;
 
 const WRITERS: usize = 8;
@@ -51,6 +51,8 @@ fn while_8_write_a_copy_is_whole_and_holds_every_decision_answered_before_it_beg
     let answered = Mutex::new(Vec::new());
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
+        // Also where an assertion fails: the writers would go on for ever.
+        let _stop = AtLast(&stop);
         for writer in 0..WRITERS {
             let (scratch, answered, stop) = (&scratch, &answered, &stop);
             scope.spawn(move || write_on(scratch, writer, answered, stop));
@@ -84,7 +86,6 @@ fn while_8_write_a_copy_is_whole_and_holds_every_decision_answered_before_it_beg
                 assert!(held.contains_key(key.as_str()), "{key} is not in {copy}");
             }
         }
-        stop.store(true, Ordering::Relaxed);
     });
     assert_eq!(scratch.run("verify").code, 0);
 }

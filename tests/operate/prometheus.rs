@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::procs::{names, untouched};
-use super::stage::{can_inject, killed_everywhere, mode, rich};
+use super::stage::{AtLast, can_inject, killed_everywhere, mode, rich};
 use super::support::Scratch;
 
 /// The samples of a whole and valid file; anything else is a failure.
@@ -148,12 +148,13 @@ fn a_reader_finds_it_whole_at_every_moment() {
             }
             seen
         });
+        let at_last = AtLast(&done);
         for number in 0..12 {
             let args = format!("reserve --key k{number} --fingerprint f");
             assert_eq!(scratch.run(&args).code, 0);
             assert_eq!(scratch.run("stats --prometheus receipts.prom").code, 0);
         }
-        done.store(true, Ordering::Relaxed);
+        drop(at_last);
         let seen = reader.join().unwrap();
         assert!(seen.is_sorted(), "{seen:?}");
     });

@@ -154,6 +154,20 @@ fn a_dry_run_says_what_is_then_done_and_changes_nothing() {
 }
 
 #[test]
+fn two_prunes_side_by_side_take_each_receipt_once() {
+    let scratch = Scratch::with_ledger();
+    super::bulk::succeeded(&scratch, 3_000, "[]");
+    let prune = || scratch.command(["prune", "--older-than", "1d", "--busy-timeout", "60s"]);
+    let both = super::procs::together(&[prune(), prune()]);
+    let pruned = |said: &super::support::Said| -> u32 {
+        let figure = said.stdout.strip_prefix("pruned=").unwrap();
+        figure.split(' ').next().unwrap().parse().unwrap()
+    };
+    assert_eq!(both.iter().map(pruned).sum::<u32>(), 3_000, "{both:?}");
+    assert_eq!(scratch.run("verify").stdout, "verify=ok receipts=0\n");
+}
+
+#[test]
 fn only_the_named_states_go() {
     let scratch = Scratch::with_ledger();
     let mut past = Past::ago(&scratch, DAY);

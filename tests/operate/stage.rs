@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::past::{DAY, HOUR, Past, With};
 use super::procs::{has, wrapped};
@@ -190,6 +191,15 @@ pub(crate) fn die_with_a_log(scratch: &Scratch, keys: &[&str]) {
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(fs::metadata(scratch.path("receipts.db-wal")).unwrap().len() > 0);
+}
+
+/// Says it when it goes, also where an assertion failed: who waits for it would go on for ever.
+pub(crate) struct AtLast<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for AtLast<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// A file's permission bits.

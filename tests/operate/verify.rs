@@ -191,6 +191,8 @@ fn rows_that_belong_to_nothing_are_found() {
         let scratch = rich();
         tamper(&scratch, change);
         let found = findings(&scratch);
+        // And nothing is laid at a neighbour's door.
+        assert_eq!(found.lines().count(), 1, "{change}: {found}");
         assert!(found.contains(says), "{change}: {found}");
     }
 }

@@ -44,6 +44,7 @@ fn programs() -> Option<PathBuf> {
 }
 
 /// Skips the tests, plainly: standard error itself, past what the test harness keeps to itself.
+#[allow(clippy::exit)]
 fn skip() -> ! {
     let message = "tests/postgres: SKIPPED, no PostgreSQL server (initdb) was found; nothing of it was tested\n";
     if env::var_os(REQUIRED).is_some_and(|required| required == "1") {
@@ -154,16 +155,18 @@ impl Cluster {
             r#"trap '' INT TERM HUP; cat >/dev/null; "$@" >/dev/null 2>&1; rm -rf "$FOLDER""#;
         let mut stop = as_user(&programs.join("pg_ctl"));
         stop.arg("-D").arg(&data).args(["-m", "immediate", "stop"]);
-        Command::new("sh")
+        let mut watcher = Command::new("sh");
+        watcher
             .args(["-c", clean, "sh"])
             .arg(stop.get_program())
             .args(stop.get_args())
             .env("FOLDER", &folder)
             .stdin(watched)
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+            .stderr(Stdio::null());
+        // It waits for us, not we for it.
+        #[allow(clippy::zombie_processes)]
+        watcher.spawn().unwrap();
         Cluster {
             programs,
             folder,

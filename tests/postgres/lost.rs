@@ -38,7 +38,7 @@ fn an_answer_lost_behind_the_commit_is_proven_by_what_only_this_call_wrote() {
             "state=succeeded attempt=2\n",
         ),
     ] {
-        let port = line(shared().port, Breaks::BeforeTheAnswer);
+        let port = line(shared().port, Breaks::AnswerLost);
         let said = through(&ledger, port, args);
         assert_eq!(
             (said.stdout.as_str(), said.stderr.as_str(), said.code),
@@ -56,7 +56,7 @@ fn an_answer_lost_behind_the_commit_is_proven_by_what_only_this_call_wrote() {
 #[test]
 fn an_answer_lost_without_a_way_back_is_no_answer_and_the_next_call_tells_the_truth() {
     let ledger = Scratch::with_ledger();
-    let port = line(shared().port, Breaks::BeforeTheAnswerForGood);
+    let port = line(shared().port, Breaks::AnswerLostForGood);
     let said = through(&ledger, port, &format!("--busy-timeout 500ms {RESERVE}"));
     assert_eq!((said.stdout.as_str(), said.code), ("", 2));
     assert!(said.stderr.starts_with("error[io]: "), "{}", said.stderr);
@@ -75,7 +75,7 @@ fn an_answer_lost_without_a_way_back_is_no_answer_and_the_next_call_tells_the_tr
 #[test]
 fn a_commit_that_never_arrived_is_no_answer_either() {
     let ledger = Scratch::with_ledger();
-    let port = line(shared().port, Breaks::BeforeTheServer);
+    let port = line(shared().port, Breaks::CommitLost);
     let said = through(&ledger, port, &format!("--busy-timeout 500ms {RESERVE}"));
     assert_eq!((said.stdout.as_str(), said.code), ("", 2));
     assert!(
@@ -90,7 +90,7 @@ fn a_commit_that_never_arrived_is_no_answer_either() {
 #[test]
 fn a_group_whose_answer_is_lost_is_proven_as_a_whole() {
     let ledger = Scratch::with_ledger();
-    let port = line(shared().port, Breaks::BeforeTheAnswer);
+    let port = line(shared().port, Breaks::AnswerLost);
     let url = format!(
         "postgresql://postgres@127.0.0.1:{port}/{}?sslmode=disable",
         ledger.database

@@ -11,11 +11,11 @@ use std::thread;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Breaks {
     /// The server has committed; nobody hears of it.
-    BeforeTheAnswer,
+    AnswerLost,
     /// The same, and afterwards there is no way to the server.
-    BeforeTheAnswerForGood,
+    AnswerLostForGood,
     /// The server never hears of the COMMIT.
-    BeforeTheServer,
+    CommitLost,
 }
 
 /// A line to the server's port that breaks once. Its own port.
@@ -26,7 +26,7 @@ pub(crate) fn line(server: u16, breaks: Breaks) -> u16 {
     thread::spawn(move || {
         for client in listener.incoming().map(Result::unwrap) {
             let has_broken = broken.load(Ordering::SeqCst) > 0;
-            if has_broken && breaks == Breaks::BeforeTheAnswerForGood {
+            if has_broken && breaks == Breaks::AnswerLostForGood {
                 continue;
             }
             let broken = Arc::clone(&broken);
@@ -73,7 +73,7 @@ fn carry(
             .windows(9)
             .any(|window| window == b"READ ONLY");
         if commits && !reads && broken.fetch_add(1, Ordering::SeqCst) == 0 {
-            if breaks == Breaks::BeforeTheServer {
+            if breaks == Breaks::CommitLost {
                 server.shutdown(Shutdown::Both)?;
                 break;
             }

@@ -67,6 +67,41 @@ fn of_40_processes_at_once_on_a_pruned_key_none_executes_and_one_retries() {
 }
 
 #[test]
+fn groups_that_meet_on_the_same_keys_in_other_orders_all_answer_and_each_key_executes_once() {
+    const KEYS: usize = 200;
+    let _alone = alone();
+    let ledger = Scratch::with_ledger();
+    let seed = fastrand::u64(..);
+    eprintln!("seed {seed}");
+    let mut rng = fastrand::Rng::with_seed(seed);
+    for round in 0..3 {
+        let batches: Vec<_> = (0..8)
+            .map(|nth| {
+                let mut keys: Vec<usize> = (0..KEYS).collect();
+                rng.shuffle(&mut keys);
+                let line = |key: &usize| {
+                    format!("{{\"op\":\"reserve\",\"key\":\"{round}:{key}\",\"fingerprint\":\"f\",\"allow_failed_retry\":true}}\n")
+                };
+                let path = ledger.path(&format!("lines-{round}-{nth}"));
+                std::fs::write(&path, keys.iter().map(line).collect::<String>()).unwrap();
+                let mut batch = ledger.command(["--busy-timeout", "60s", "batch"]);
+                batch.stdin(std::fs::File::open(path).unwrap());
+                batch.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+            })
+            .collect();
+        let mut executed = 0;
+        for batch in batches {
+            let told = said(&batch.wait_with_output().unwrap());
+            assert_eq!((told.stderr.as_str(), told.code), ("", 0), "{told:?}");
+            assert_eq!(told.stdout.lines().count(), KEYS);
+            executed += told.stdout.matches("\"EXECUTE\"").count();
+        }
+        assert_eq!(executed, KEYS, "round {round}");
+    }
+    ledger.says("verify", &format!("verify=ok receipts={}\n", 3 * KEYS));
+}
+
+#[test]
 fn of_20_processes_at_once_that_create_a_ledger_one_does() {
     let _alone = alone();
     for _ in 0..3 {

@@ -130,7 +130,7 @@ fn every_row_of_the_settling_calls_is_what_they_do() {
 }
 
 #[test]
-fn every_error_code_can_be_provoked_and_exits_with_2() {
+fn every_error_code_can_be_provoked_and_exits_as_it_says() {
     for row in rows("The codes are stable:") {
         let code = row[0].as_str();
         let shop = Shop::with_ledger();
@@ -156,7 +156,9 @@ fn every_error_code_can_be_provoked_and_exits_with_2() {
                 shop.write("empty.db", "");
                 "reserve --key k --fingerprint f --db empty.db".to_owned()
             }
-            "newer-ledger" => "reserve --key k --fingerprint f".to_owned(),
+            "newer-ledger" | "retired" => "reserve --key k --fingerprint f".to_owned(),
+            "restored-backup" => "reserve --key k --fingerprint f --db copy.db".to_owned(),
+            "contradiction" => "import all.jsonl".to_owned(),
             "corrupt" => "reserve --key k --fingerprint f".to_owned(),
             "io" => "reserve --key k --fingerprint f --db no/such/folder.db".to_owned(),
             // macOS has no device that is always full.
@@ -172,6 +174,16 @@ fn every_error_code_can_be_provoked_and_exits_with_2() {
             assert_eq!(shop.sh(reserve).code, 0);
         }
         let uncaptured = "receipt-ledger --db receipts.db run --key new --fingerprint f -- true";
+        let prepare = match code {
+            "retired" => "export --retire",
+            "restored-backup" => "backup --to copy.db",
+            "contradiction" => "export >all.jsonl; receipt-ledger succeed --key k",
+            _ => "stats",
+        };
+        if code != "busy" {
+            let prepare = format!("export RECEIPT_LEDGER_DB=receipts.db; receipt-ledger {prepare}");
+            assert_eq!(shop.sh(&prepare).code, 0);
+        }
         match code {
             "no-output" => assert_eq!(shop.sh(uncaptured).code, 0),
             "newer-ledger" => version("99"),
@@ -181,7 +193,8 @@ fn every_error_code_can_be_provoked_and_exits_with_2() {
         let said = shop.sh(&format!(
             "export RECEIPT_LEDGER_DB=receipts.db; receipt-ledger {call}"
         ));
-        assert_eq!((said.stdout.as_str(), said.code), ("", 2), "{code}");
+        let exit = if code == "contradiction" { 3 } else { 2 };
+        assert_eq!((said.stdout.as_str(), said.code), ("", exit), "{code}");
         assert!(
             said.stderr.starts_with(&format!("error[{code}]: ")),
             "{code}: {}",

@@ -1,11 +1,12 @@
 //! The steps of a group one at a time, each undone alone if it fails. Slow; for the group in which one does.
 
+use super::commit::Proof;
 use super::error::Trouble;
 use super::meta::{self, Head};
 use super::patience::Patience;
 use super::receipts::{self, lock};
 use super::row;
-use super::session::{Proof, Session, token};
+use super::session::{Session, token};
 use super::wire::Statement;
 use super::writes::Writes;
 use crate::error::Error;
@@ -93,7 +94,7 @@ fn update(
         return Ok(false);
     }
     let answers = session.ask(&statements, patience)?;
-    if answers[0].count() < writes.new_count() {
+    if !writes.all_are_new(&answers[0])? {
         return Err(Trouble::Rival);
     }
     Ok(true)

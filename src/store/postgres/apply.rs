@@ -1,12 +1,12 @@
 //! Somebody's SQL inside a transaction of the ledger's. The server itself keeps it from ending the transaction: it runs
 //! inside a function. What it may touch is a matter of roles.
 
+use super::commit::Proof;
 use super::error::{Trouble, words};
-use super::meta::{self, Head};
 use super::patience::Patience;
 use super::receipts::{self, find};
-use super::row::{self, required};
-use super::session::{Proof, Session, token};
+use super::row::required;
+use super::session::{Session, token};
 use super::wire::{ServerError, Statement};
 use super::writes::Writes;
 use crate::error::Error;
@@ -30,10 +30,8 @@ pub(super) fn apply(
 ) -> Result<(), Trouble> {
     let digest = KeyDigest::of(key);
     let array = receipts::digests([&digest]);
-    let looked = session.ask(&[find(&array), Statement::new(meta::HEAD)], patience)?;
-    let head = Head::of(&looked[1], session)?;
+    let (mut stored, head) = receipts::look(session, patience, key, &digest)?;
     head.decides(session)?;
-    let mut stored = looked[0].rows.first().map(row::stored).transpose()?;
     let mut now = session.now(&head);
     let mut change = rule(stored.as_ref().map(|stored| &stored.entry), now);
     if change.entry.is_none() {
@@ -60,10 +58,8 @@ pub(super) fn apply(
     let token = token()?;
     let mut writes = Writes::new(&token);
     writes.add(&digest, stored.as_ref(), &change, now);
-    let mut statements = writes.statements();
-    statements.push(Statement::new(meta::HEAD));
-    let answers = session.ask(&statements, patience)?;
-    if answers[0].count() < writes.new_count() {
+    let answers = session.ask(&writes.statements(), patience)?;
+    if !writes.all_are_new(&answers[0])? {
         return Err(Trouble::Rival);
     }
     perform(session, sql)?;

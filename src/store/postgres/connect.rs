@@ -214,7 +214,7 @@ fn encrypted(
 fn socket(host: &Host, deadline: Instant) -> io::Result<Socket> {
     if let Some(folder) = host.socket_folder() {
         let path = format!("{folder}/.s.PGSQL.{}", host.port);
-        return UnixStream::connect(path).map(Socket::Unix);
+        return UnixStream::connect(path).map(Socket::from);
     }
     let mut failure = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for address in addresses(host, deadline)? {
@@ -226,7 +226,7 @@ fn socket(host: &Host, deadline: Instant) -> io::Result<Socket> {
             Ok(socket) => {
                 socket.set_nodelay(true)?;
                 keep_alive(&socket)?;
-                return Ok(Socket::Tcp(socket));
+                return Ok(socket.into());
             }
             Err(error) => failure = error,
         }

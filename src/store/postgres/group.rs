@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use super::alone;
 use super::array::Array;
+use super::commit::Proof;
 use super::error::Trouble;
 use super::meta::{self, Head};
 use super::patience::Patience;
 use super::receipts::{self, find, lock};
 use super::row::{self, Stored, number, required};
-use super::session::{Proof, Session, token};
+use super::session::{Session, token};
 use super::wire::{Answer, Statement};
 use super::writes::Writes;
 use crate::decide::Change;
@@ -258,12 +259,8 @@ fn write(
     }
     let first = statements.len();
     statements.extend(writes.statements());
-    statements.push(Statement::new(meta::HEAD));
     let answers = session.ask(&statements, patience)?;
-    if answers[first].count() < writes.new_count() {
-        let head = Head::of(&answers[answers.len() - 1], session)?;
-        head.decides(session)?;
-        head.commit_counts(session)?;
+    if !writes.all_are_new(&answers[first])? {
         return Err(Trouble::Rival);
     }
     let proof = first_changed.map(|digest| Proof {

@@ -24,8 +24,9 @@ const GROUP_BYTES: usize = 4 * 1024 * 1024;
 
 /// Decisions wait; looking goes on.
 const ALONE: &str = "LOCK TABLE receipt_ledger.receipt IN SHARE ROW EXCLUSIVE MODE";
-/// The source may take its time.
-const NO_IDLE_LIMIT: &str = "SELECT set_config('idle_in_transaction_session_timeout', '0', true)";
+/// The source may take its time, and much may come of it.
+const NO_LIMIT: &str = "\
+SELECT set_config('idle_in_transaction_session_timeout', '0', true), set_config('statement_timeout', '0', true)";
 
 const INSERT_PRUNED: &str = "\
 INSERT INTO receipt_ledger.receipt (key_digest, token, attempt, fingerprint_digest, outcome) \
@@ -46,7 +47,7 @@ pub(super) fn import(
         let ledger = session.name().to_owned();
         return Err(Trouble::Ledger(Error::Retired { ledger }));
     }
-    session.ask(&[Statement::new(NO_IDLE_LIMIT)], patience)?;
+    session.ask(&[Statement::new(NO_LIMIT)], patience)?;
     let mut import = Import {
         token: token()?,
         forgotten: head.forgotten,
@@ -218,7 +219,7 @@ fn add(
     writes.add(digest, None, &change, receipt.updated_at);
     let text = bytea(&digest.0);
     for row in history {
-        writes.append(digest, &text, &row.event, row.at);
+        writes.append(digest, &text, true, &row.event, row.at);
     }
 }
 

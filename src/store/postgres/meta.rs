@@ -9,14 +9,19 @@ use crate::error::Error;
 use crate::receipt::Timestamp;
 use crate::store::Standing;
 
+/// The columns that [`Head::of`] reads. Every value that the ledger keeps of itself is a word, in one answer.
+macro_rules! head_columns {
+    () => {
+        "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms, \
+         current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit, \
+         pg_is_in_recovery() AS standby, \
+         (SELECT string_agg(name || '=' || value, ' ') FROM receipt_ledger.meta) AS meta"
+    };
+}
+pub(super) use head_columns;
+
 /// Asked behind whatever was locked, so that the clock is read after.
-pub(super) const HEAD: &str = "\
-SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms, \
-       current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit, \
-       pg_is_in_recovery() AS standby, \
-       (SELECT value FROM receipt_ledger.meta WHERE name = 'schema_version') AS schema_version, \
-       (SELECT value FROM receipt_ledger.meta WHERE name = 'standing') AS standing, \
-       (SELECT value FROM receipt_ledger.meta WHERE name = 'forgotten') AS forgotten";
+pub(super) const HEAD: &str = concat!("SELECT ", head_columns!());
 
 /// What is asked of a transaction in the same statement that writes its first row: a commit counts, and the ledger
 /// decides. (`LOCK TABLE` stands before it, so nobody changes either meanwhile.)
@@ -50,7 +55,14 @@ impl Head {
     /// Reads the answer, and refuses a ledger that a newer version of the program has changed.
     pub(super) fn of(answer: &Answer, session: &Session) -> Result<Head, Trouble> {
         let row = answer.rows.first().ok_or(Trouble::Impossible("now_ms"))?;
-        let found = required(row, "schema_version", number)?;
+        let meta = optional(row, "meta", |meta| Some(meta.to_owned()))?.unwrap_or_default();
+        let kept = |wanted: &str| {
+            let words = meta.split(' ').filter_map(|word| word.split_once('='));
+            let mut found = words.filter(|(name, _)| *name == wanted);
+            found.next().map(|(_, value)| value)
+        };
+        let version = kept("schema_version").and_then(number);
+        let found = version.ok_or(Trouble::Impossible("schema_version"))?;
         let known = schema::version();
         if found > known {
             return Err(Trouble::Ledger(Error::NewerLedger {
@@ -62,8 +74,12 @@ impl Head {
         let owned = |text: &str| Some(text.to_owned());
         Ok(Head {
             now: required(row, "now_ms", moment)?,
-            standing: optional(row, "standing", Standing::parse)?.unwrap_or(Standing::InUse),
-            forgotten: optional(row, "forgotten", number)?.unwrap_or(0),
+            standing: kept("standing")
+                .map_or(Some(Standing::InUse), Standing::parse)
+                .ok_or(Trouble::Impossible("standing"))?,
+            forgotten: kept("forgotten")
+                .map_or(Some(0), number)
+                .ok_or(Trouble::Impossible("forgotten"))?,
             fsync: required(row, "fsync", owned)? == "on",
             synchronous_commit: required(row, "synchronous_commit", owned)?,
             standby: required(row, "standby", flag)?,

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use super::array::Array;
+use super::commit::{Committed, Proof};
 use super::error::Trouble;
-use super::meta::{self, Head};
+use super::meta::{self, Head, head_columns};
 use super::patience::Patience;
 use super::row::{self, Stored, flag, receipt_columns, required};
-use super::session::{Committed, Proof, Session, bytea, token};
+use super::session::{Session, bytea, token};
 use super::wire::{Answer, Statement};
 use super::writes::Writes;
 use crate::decide::Change;
@@ -18,6 +19,15 @@ const FIND: &str = concat!(
     "SELECT ",
     receipt_columns!(),
     " FROM receipt_ledger.receipt WHERE key_digest = ANY($1::bytea[])"
+);
+
+/// One row in any case: the head, and beside it what is stored for a key, if anything is.
+const LOOK: &str = concat!(
+    "SELECT ",
+    head_columns!(),
+    ", receipt.* FROM (VALUES (true)) AS always LEFT JOIN (SELECT ",
+    receipt_columns!(),
+    " FROM receipt_ledger.receipt WHERE key_digest = $1::bytea) AS receipt ON true"
 );
 
 /// In one order for everybody, so that two callers do not wait for each other.
@@ -71,11 +81,8 @@ pub(super) fn update(
     rule: &mut Rule<'_>,
 ) -> Result<(), Trouble> {
     let digest = KeyDigest::of(key);
-    let array = digests([&digest]);
-    let looked = session.ask(&[find(&array), Statement::new(meta::HEAD)], patience)?;
-    let head = Head::of(&looked[1], session)?;
+    let (stored, head) = look(session, patience, key, &digest)?;
     head.decides(session)?;
-    let stored = one(&looked[0], key)?;
     let now = session.now(&head);
     let change = rule(stored.as_ref().map(|stored| &stored.entry), now);
     match stored {
@@ -92,6 +99,26 @@ pub(super) fn update(
     }
 }
 
+/// What is stored for a key, and the server's clock behind it. Locks nothing.
+pub(super) fn look(
+    session: &mut Session,
+    patience: Patience,
+    key: &Key,
+    digest: &KeyDigest,
+) -> Result<(Option<Stored>, Head), Trouble> {
+    let looked = session.ask(&[Statement::new(LOOK).with(bytea(&digest.0))], patience)?;
+    let head = Head::of(&looked[0], session)?;
+    let row = looked[0]
+        .rows
+        .first()
+        .filter(|row| row.get("id") != Some(None));
+    let stored = row.map(row::stored).transpose()?;
+    if let Some(stored) = &stored {
+        refuse_other_key(stored, key)?;
+    }
+    Ok((stored, head))
+}
+
 /// Puts a key's first row into place. Nobody can hold a row that is not there: the row itself is the lock, and whoever
 /// comes second finds it and looks again.
 fn fresh(
@@ -103,28 +130,20 @@ fn fresh(
     let mut statements = Session::entering(patience.at_most(RIVAL_WAIT));
     let first = statements.len();
     statements.extend(writes.statements());
-    let head = statements.len();
-    statements.push(Statement::new(meta::HEAD));
     let proof = Proof {
         digest: *digest,
         token: writes.token(),
     };
-    let answers = match session.commit(statements, Some(proof), patience) {
-        Ok(Committed::Proven) => return Ok(()),
-        Ok(Committed::Told(answers)) => answers,
+    match session.commit(statements, Some(proof), patience) {
+        Ok(Committed::Proven) => Ok(()),
+        Ok(Committed::Told(answers)) if writes.all_are_new(&answers[first])? => Ok(()),
+        // The row was not written, and nothing with it: somebody was first, or has it decide no longer.
+        Ok(Committed::Told(_)) => Err(Trouble::Rival),
         Err(Trouble::Server(error)) if error.code == "55P03" && !patience.is_over() => {
-            return Err(Trouble::Rival);
+            Err(Trouble::Rival)
         }
-        Err(trouble) => return Err(trouble),
-    };
-    if answers[first].count() == writes.new_count() {
-        return Ok(());
+        Err(trouble) => Err(trouble),
     }
-    // The row was not written, and nothing with it.
-    let head = Head::of(&answers[head], session)?;
-    head.decides(session)?;
-    head.commit_counts(session)?;
-    Err(Trouble::Rival)
 }
 
 /// Locks a key's row, runs the rule on what it holds by then, and keeps what it wants.
@@ -222,13 +241,19 @@ pub(super) fn read(
     key: &Key,
     with_history: bool,
 ) -> Result<Reading, Trouble> {
-    let mut statements = reading(key, with_history);
-    if with_history {
-        statements.insert(0, Statement::new(VIEW));
-        statements.push(Statement::new("COMMIT"));
+    if !with_history {
+        let (stored, head) = look(session, patience, key, &KeyDigest::of(key))?;
+        return Ok(Reading {
+            entry: stored.map(|stored| stored.entry),
+            now: session.now(&head),
+            history: Vec::new(),
+        });
     }
+    let mut statements = reading(key, true);
+    statements.insert(0, Statement::new(VIEW));
+    statements.push(Statement::new("COMMIT"));
     let answers = session.ask(&statements, patience)?;
-    as_reading(session, key, &answers[usize::from(with_history)..])
+    as_reading(session, key, &answers[1..])
 }
 
 /// The same inside a transaction.

@@ -29,8 +29,8 @@ CREATE TABLE receipt_ledger.receipt (
     attempt bigint NOT NULL CHECK (attempt BETWEEN 0 AND 4294967295),
 
     -- A whole receipt.
-    key text COLLATE "C" CHECK (key ~ '^[!-~]{1,255}$'),
-    fingerprint text COLLATE "C" CHECK (fingerprint ~ '^[!-~]{1,255}$'),
+    key text COLLATE "C" CHECK (length(key) BETWEEN 1 AND 255 AND key !~ '[^!-~]'),
+    fingerprint text COLLATE "C" CHECK (length(fingerprint) BETWEEN 1 AND 255 AND fingerprint !~ '[^!-~]'),
     state text CHECK (state IN ('recorded', 'reserved', 'succeeded', 'failed', 'unknown')),
     owner text CHECK (length(owner) BETWEEN 1 AND 255),
     run text COLLATE "C" CHECK (length(run) BETWEEN 1 AND 255),

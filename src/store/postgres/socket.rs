@@ -1,5 +1,6 @@
 //! The transport of a connection: a Unix socket, TCP, or TLS over TCP, with a deadline on every wait.
 
+use std::cell::Cell;
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -13,7 +14,14 @@ const WAIT_MIN: Duration = Duration::from_millis(1);
 
 /// Bytes to and from the server as they travel.
 #[derive(Debug)]
-pub(super) enum Socket {
+pub(super) struct Socket {
+    way: Way,
+    /// The deadline that was last set, so that it is not set for every message again.
+    deadline: Cell<Option<Option<Instant>>>,
+}
+
+#[derive(Debug)]
+enum Way {
     Unix(UnixStream),
     Tcp(TcpStream),
 }
@@ -33,9 +41,30 @@ impl fmt::Debug for Stream {
     }
 }
 
+impl From<UnixStream> for Socket {
+    fn from(socket: UnixStream) -> Socket {
+        Socket {
+            way: Way::Unix(socket),
+            deadline: Cell::new(None),
+        }
+    }
+}
+
+impl From<TcpStream> for Socket {
+    fn from(socket: TcpStream) -> Socket {
+        Socket {
+            way: Way::Tcp(socket),
+            deadline: Cell::new(None),
+        }
+    }
+}
+
 impl Socket {
     /// Has reads and writes give up at the deadline.
     pub(super) fn wait_until(&self, deadline: Option<Instant>) -> io::Result<()> {
+        if self.deadline.replace(Some(deadline)) == Some(deadline) {
+            return Ok(());
+        }
         let left = match deadline {
             None => None,
             Some(deadline) => {
@@ -43,12 +72,12 @@ impl Socket {
                 Some(left.max(WAIT_MIN))
             }
         };
-        match self {
-            Socket::Unix(socket) => {
+        match &self.way {
+            Way::Unix(socket) => {
                 socket.set_read_timeout(left)?;
                 socket.set_write_timeout(left)
             }
-            Socket::Tcp(socket) => {
+            Way::Tcp(socket) => {
                 socket.set_read_timeout(left)?;
                 socket.set_write_timeout(left)
             }
@@ -68,25 +97,25 @@ impl Stream {
 
 impl Read for Socket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Socket::Unix(socket) => socket.read(buffer),
-            Socket::Tcp(socket) => socket.read(buffer),
+        match &mut self.way {
+            Way::Unix(socket) => socket.read(buffer),
+            Way::Tcp(socket) => socket.read(buffer),
         }
     }
 }
 
 impl Write for Socket {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        match self {
-            Socket::Unix(socket) => socket.write(buffer),
-            Socket::Tcp(socket) => socket.write(buffer),
+        match &mut self.way {
+            Way::Unix(socket) => socket.write(buffer),
+            Way::Tcp(socket) => socket.write(buffer),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Socket::Unix(socket) => socket.flush(),
-            Socket::Tcp(socket) => socket.flush(),
+        match &mut self.way {
+            Way::Unix(socket) => socket.flush(),
+            Way::Tcp(socket) => socket.flush(),
         }
     }
 }

@@ -6,10 +6,11 @@
 use std::collections::HashMap;
 
 use super::array::Array;
+use super::error::Trouble;
 use super::meta::decides;
 use super::row::{self, Stored};
 use super::session::bytea;
-use super::wire::Statement;
+use super::wire::{Answer, Statement};
 use crate::decide::Change;
 use crate::receipt::{
     Amount, Entry, Event, KeyDigest, Owner, Pruned, Receipt, ResultJson, RunId, SettledBy, State,
@@ -30,9 +31,12 @@ macro_rules! given {
 
 /// How many arrays that are.
 const COLUMNS: usize = 20;
+/// And for a row of history.
+const HISTORY_COLUMNS: usize = 7;
 
+/// New receipts with their history, which begins with them.
 const INSERT: &str = concat!(
-    "INSERT INTO receipt_ledger.receipt (key_digest, token, attempt, key, fingerprint, state, owner, run, amount, \
+    "WITH new AS (INSERT INTO receipt_ledger.receipt (key_digest, token, attempt, key, fingerprint, state, owner, run, amount, \
      currency, created_at_ms, updated_at_ms, first_reserved_at_ms, attempt_started_at_ms, lease_expires_at_ms, \
      settled_at_ms, settled_by, late_success, contested, reason, result) \
      SELECT key_digest, $1::uuid, attempt, key, fingerprint, state, owner, run, amount, currency, created_at_ms, \
@@ -41,7 +45,12 @@ const INSERT: &str = concat!(
     given!(),
     " WHERE ",
     decides!(),
-    " ON CONFLICT (key_digest) DO NOTHING"
+    " ON CONFLICT (key_digest) DO NOTHING RETURNING id, key_digest), appended AS ( \
+     INSERT INTO receipt_ledger.history (receipt, sequence, at_ms, event, attempt, actor, detail) \
+     SELECT new.id, given.nth, given.at_ms, given.event, given.attempt, given.actor, given.detail \
+     FROM unnest($22::bytea[], $23::bigint[], $24::bigint[], $25::text[], $26::bigint[], $27::text[], $28::text[]) \
+          AS given (key_digest, nth, at_ms, event, attempt, actor, detail) JOIN new USING (key_digest)) \
+     SELECT count(*) AS written FROM new"
 );
 
 /// A row becomes what is given, whatever it was.
@@ -114,7 +123,9 @@ pub(super) struct Writes<'a> {
     again: Receipts,
     pruned: [Array; 2],
     touched: Array,
-    appended: [Array; 7],
+    /// History of new receipts, and of others.
+    begun: [Array; HISTORY_COLUMNS],
+    appended: [Array; HISTORY_COLUMNS],
     /// How many rows of history each key gets.
     nth: HashMap<KeyDigest, u64>,
     payloads: [Array; 2],
@@ -132,6 +143,7 @@ impl<'a> Writes<'a> {
             again: Receipts::default(),
             pruned: Default::default(),
             touched: Array::default(),
+            begun: Default::default(),
             appended: Default::default(),
             nth: HashMap::new(),
             payloads: Default::default(),
@@ -143,9 +155,13 @@ impl<'a> Writes<'a> {
         self.token
     }
 
-    /// How many rows the first statement must write, if there is no rival.
-    pub(super) fn new_count(&self) -> u64 {
-        self.new_count
+    /// Whether the first statement wrote all that is new, and nobody else was first with any of it.
+    pub(super) fn all_are_new(&self, first: &Answer) -> Result<bool, Trouble> {
+        if self.new_count == 0 {
+            return Ok(true);
+        }
+        let row = first.rows.first().ok_or(Trouble::Impossible("written"))?;
+        Ok(row::required(row, "written", row::number::<u64>)? == self.new_count)
     }
 
     /// What a rule wants kept for a key. A key may come once.
@@ -172,7 +188,7 @@ impl<'a> Writes<'a> {
             self.payloads[1].push(Some(&bytea(payload)));
         }
         for event in &change.events {
-            self.append(digest, &text, event, now);
+            self.append(digest, &text, stored.is_none(), event, now);
         }
     }
 
@@ -198,8 +214,15 @@ impl<'a> Writes<'a> {
         self.pruned[1].push(Some(row::outcome(pruned)));
     }
 
-    /// A row of history. It is appended in any case; only a conflict with a fingerprint that is known is not.
-    pub(super) fn append(&mut self, digest: &KeyDigest, text: &str, event: &Event, at: Timestamp) {
+    /// A row of history, of a new receipt or of one that is there. A conflict with a fingerprint that is known is left out.
+    pub(super) fn append(
+        &mut self,
+        digest: &KeyDigest,
+        text: &str,
+        is_new: bool,
+        event: &Event,
+        at: Timestamp,
+    ) {
         let nth = self.nth.entry(*digest).or_default();
         *nth += 1;
         let values = [
@@ -211,7 +234,12 @@ impl<'a> Writes<'a> {
             event.actor.as_ref().map(|actor| actor.as_str().to_owned()),
             event.detail.clone(),
         ];
-        for (array, value) in self.appended.iter_mut().zip(values) {
+        let appended = if is_new {
+            &mut self.begun
+        } else {
+            &mut self.appended
+        };
+        for (array, value) in appended.iter_mut().zip(values) {
             array.push(value.as_deref());
         }
     }
@@ -226,7 +254,9 @@ impl<'a> Writes<'a> {
             (UPDATE_PRUNED, &self.again),
         ] {
             if !receipts.0[0].is_empty() {
-                let arrays = receipts.0.iter().cloned();
+                let arrays = receipts.0.iter();
+                let begun = self.begun.iter().filter(|_| sql == INSERT);
+                let arrays = arrays.chain(begun).cloned();
                 statements.push(arrays.fold(with_token(sql), Statement::with));
             }
         }
