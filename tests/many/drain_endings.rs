@@ -226,6 +226,24 @@ fn an_outcome_that_cannot_be_recorded_ends_it_loudly() {
 }
 
 #[test]
+fn an_outcome_that_the_ledger_no_longer_takes_ends_it_although_the_ledger_is_well() {
+    let ledger = with_recorded(&["a", "b"]);
+    let script = "\"$RL\" fail --key a --attempt 1 >/dev/null
+        \"$RL\" reserve --key a --fingerprint v1 --allow-failed-retry >/dev/null";
+    let mut command = command(&ledger, "", script);
+    command.env("RL", super::support::binary().get_program());
+    let said = finish(&ledger, &mut command);
+    assert_eq!(
+        (said.stdout.as_str(), said.code),
+        ("drained=1 succeeded=0 failed=0 unknown=1\n", 2),
+        "{said:?}"
+    );
+    assert!(said.stderr.contains("error[not-recorded]: "), "{said:?}");
+    assert_eq!(lines(&ledger, "effects"), ["a"]);
+    assert_eq!(stands(&ledger, "b"), "recorded 0");
+}
+
+#[test]
 fn a_summary_that_cannot_be_printed_is_told_and_what_was_performed_is_on_record() {
     let ledger = with_recorded(&["a"]);
     let (reader, writer) = std::io::pipe().unwrap();

@@ -99,6 +99,23 @@ fn what_one_of_four_fails_no_other_of_them_performs_more_often_than_it_may() {
     assert!(performed(&ledger).values().all(|times| *times == 1));
 }
 
+/// Without a payload nothing that failed is taken again: two drains that found the same receipt recorded do not count as
+/// a retry of each other.
+#[test]
+fn what_one_of_four_fails_no_other_takes_for_a_retry() {
+    let _alone = alone();
+    let ledger = Scratch::with_ledger();
+    let input: String = (0..RECEIPTS)
+        .map(|n| format!("{{\"op\":\"record\",\"key\":\"k:{n}\",\"fingerprint\":\"v1\"}}\n"))
+        .collect();
+    assert_eq!(batch(&ledger, input).code, 0);
+    let script = "echo \"$RECEIPT_LEDGER_KEY $RECEIPT_LEDGER_KEY\" >>effects; exit 9";
+    let options = "--failed-exit 9 --allow-failed-retry";
+    let all = together(&[0; 4].map(|_| drain(&ledger, options, script)));
+    assert_eq!(all.iter().map(drained).sum::<usize>(), RECEIPTS, "{all:?}");
+    assert!(performed(&ledger).values().all(|times| *times == 1));
+}
+
 #[test]
 fn one_of_four_killed_with_9_leaves_an_unknown_and_no_repeat() {
     let _alone = alone();

@@ -89,15 +89,24 @@ fn leaving_nothing(
     Ok(())
 }
 
-/// Erases a payload: its bytes are overwritten, not only given free. Most receipts have none, and pay one look-up.
+/// Erases a payload: its bytes are overwritten, not only given free. Most receipts have none, and pay one look-up. With
+/// the last one goes the whole table's content: SQLite overwrites what it frees, but where it moves rows from page to
+/// page it can leave a copy of some behind, and this takes those away, too.
 pub(super) fn erase_payload(connection: &Connection, id: i64) -> Result<(), Trouble> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM receipt_ledger_payload WHERE receipt = ?1)";
-    if connection
-        .prepare_cached(sql)?
-        .query_row([id], |row| row.get(0))?
-    {
-        let sql = "DELETE FROM receipt_ledger_payload WHERE receipt = ?1";
-        leaving_nothing(connection, || connection.prepare_cached(sql)?.execute([id]))?;
+    let sql = "SELECT EXISTS (SELECT 1 FROM receipt_ledger_payload WHERE receipt = ?1), \
+               EXISTS (SELECT 1 FROM receipt_ledger_payload WHERE receipt <> ?1)";
+    let mut statement = connection.prepare_cached(sql)?;
+    let (has_one, has_others): (bool, bool) =
+        statement.query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    if !has_one {
+        return Ok(());
     }
-    Ok(())
+    leaving_nothing(connection, || {
+        if has_others {
+            let sql = "DELETE FROM receipt_ledger_payload WHERE receipt = ?1";
+            connection.prepare_cached(sql)?.execute([id])
+        } else {
+            connection.execute("DELETE FROM receipt_ledger_payload", [])
+        }
+    })
 }
