@@ -239,7 +239,7 @@ fn sql_that_fails_half_way_leaves_nothing_not_even_the_receipt() {
         ("INSERT OR FAIL INTO account VALUES ('eve', 1), ('ann', 1);", "statement 4 failed: UNIQUE constraint failed"),
         ("INSERT OR ABORT INTO account VALUES ('eve', 1), ('ann', 1);", "statement 4 failed: UNIQUE constraint failed"),
         ("INSERT OR ROLLBACK INTO account VALUES ('eve', 1), ('ann', 1);", "statement 4 failed: UNIQUE constraint failed"),
-        ("INSERT INTO missing VALUES (1);", "statement 4 failed: no such table (at byte"),
+        ("INSERT INTO missing VALUES (1);", "statement 4 failed: no such table"),
         ("SELECT abs(-9223372036854775808);", "statement 4 failed: integer overflow"),
         ("SELECT name FROM account WHERE load_extension('x');", "statement 4 failed: "),
         ("INSERT INTO entry", "statement 4 failed: incomplete input"),

@@ -166,9 +166,9 @@ fn the_payload_is_on_standard_input_and_nothing_where_there_is_none() {
     assert_eq!(finish(&ledger, &mut command).stdout, summary(5, 5, 0, 0));
     for (key, payload) in [
         ("none", ""),
-        ("k:0", "payload\00\n"),
-        ("k:1", "payload\01\n"),
-        ("k:2", "payload\02\n"),
+        ("k:0", "payload\x000\n"),
+        ("k:1", "payload\x001\n"),
+        ("k:2", "payload\x002\n"),
         ("other", ""),
     ] {
         assert_eq!(

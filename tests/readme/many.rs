@@ -49,7 +49,11 @@ pub(crate) fn what_is_recorded_is_mailed_once_by_cron_and_what_was_not_sent_is_t
     let charge = shop.sh("receipt-ledger --db receipts.db show --key charge:v1:order-42");
     assert!(charge.stdout.starts_with("state=recorded "), "{charge:?}");
 
-    let shop = Shop::new();
+    let shop = with_mail();
+    std::fs::remove_file(shop.path("receipts.db")).unwrap();
+    for left in ["receipts.db-wal", "receipts.db-shm"] {
+        let _ = std::fs::remove_file(shop.path(left));
+    }
     let refused = cron(&shop, block);
     assert!(
         refused.stderr.starts_with("error[no-ledger]: "),

@@ -10,9 +10,9 @@ use crate::receipt::Key;
 use crate::store::Step;
 
 /// Memory for pages while there is a group: keys come in any order, and so do the pages of their index.
-const CACHE: &str = "PRAGMA cache_size = -24576";
-/// How many pages of log are folded back at once: what many groups have written to one page is written once.
-const CHECKPOINT: &str = "PRAGMA wal_autocheckpoint = 8000";
+const CACHE: &str = "PRAGMA cache_size = -36864";
+/// How many pages of log, 125 MiB, are folded back at once: what many groups have written to one page is written once.
+const CHECKPOINT: &str = "PRAGMA wal_autocheckpoint = 32000";
 
 /// What a step came to: its own trouble is its own. The outer error ends the group.
 pub(super) type Taken = Result<Result<(), Trouble>, Trouble>;
