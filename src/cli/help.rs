@@ -281,5 +281,5 @@ too.
 
 FILES
 
-A ledger is one file. While it is used, SQLite keeps its log beside it, PATH-wal and PATH-shm: never remove or copy one
+A ledger is one file. While it is used, SQLite keeps its log beside it, PATH-wal and PATH-shm. Never remove or copy one
 without the other. At rest the log is missing or empty, and the file is whole by itself.";

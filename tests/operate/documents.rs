@@ -153,6 +153,7 @@ fn the_page_has_the_operators_chapter_as_sections_and_every_commands_exit_codes(
             assert!(text.lines().any(|shown| shown == line), "{line}: {text}");
         }
         assert!(text.contains("prune --older-than 90d"), "{text}");
+        assert!(!text.contains('\u{2010}'), "a name is divided: {text}");
     }
 }
 

@@ -10,11 +10,15 @@ const EXIT_CODES: &str = "Exit codes: ";
 /// How the paragraph of a help text begins that holds examples.
 const EXAMPLE: &str = "Example";
 
+/// Names of options and variables are copied from the page: none is divided.
+const NO_HYPHENATION: &[u8] = b".nh\n";
+
 /// The page of the whole program. A line in capitals begins a section of the chapter.
 pub(super) fn of_all(command: &Command, chapter: &str) -> io::Result<Vec<u8>> {
     let man = Man::new(command.clone());
     let mut page = Vec::new();
     man.render_title(&mut page)?;
+    page.extend(NO_HYPHENATION);
     man.render_name_section(&mut page)?;
     man.render_synopsis_section(&mut page)?;
     man.render_description_section(&mut page)?;
@@ -57,6 +61,7 @@ pub(super) fn of_one(command: &Command) -> io::Result<Vec<u8>> {
     let help = Help::of(command);
     let mut page = Vec::new();
     man.render_title(&mut page)?;
+    page.extend(NO_HYPHENATION);
     man.render_name_section(&mut page)?;
     man.render_synopsis_section(&mut page)?;
     man.render_description_section(&mut page)?;
