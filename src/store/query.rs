@@ -1,5 +1,6 @@
 //! What can be asked about many receipts.
 
+use crate::error::Error;
 use crate::receipt::{RunId, State, Timestamp};
 
 /// Which receipts are looked at. An empty filter means all whole receipts.
@@ -80,6 +81,19 @@ impl Standing {
             Standing::InUse => "in_use",
             Standing::Copy => "copy",
             Standing::Retired => "retired",
+        }
+    }
+
+    /// Refuses a ledger of this name that decides nothing.
+    ///
+    /// # Errors
+    /// [`Error::Copy`] or [`Error::Retired`].
+    pub fn refuse_idle(self, ledger: impl Into<String>) -> Result<(), Error> {
+        let ledger = ledger.into();
+        match self {
+            Standing::InUse => Ok(()),
+            Standing::Copy => Err(Error::Copy { ledger }),
+            Standing::Retired => Err(Error::Retired { ledger }),
         }
     }
 

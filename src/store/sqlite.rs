@@ -76,11 +76,9 @@ impl SqliteStore {
     ) -> Result<T, Error> {
         let ledger = self.place.shown();
         self.transact(|transaction, clock| {
-            match meta::standing(transaction)? {
-                Standing::InUse => {}
-                Standing::Copy => return Err(Trouble::Ledger(Error::Copy { ledger })),
-                Standing::Retired => return Err(Trouble::Ledger(Error::Retired { ledger })),
-            }
+            meta::standing(transaction)?
+                .refuse_idle(ledger)
+                .map_err(Trouble::Ledger)?;
             work(transaction, clock)
         })
     }

@@ -29,6 +29,10 @@ pub(crate) fn run(
         return Err(cannot_start(&error));
     }
     let mut ledger = open_to_change(settings, output)?;
+    // Where nothing is on record nobody else would say it.
+    ledger
+        .standing()?
+        .refuse_idle(ledger.store().name().display().to_string())?;
     let mut drain = Drain::new(&args, settings, *output);
     let ended = drain.all(&mut ledger, &mut supervisor);
     drain.progress.finish_and_clear();
