@@ -89,12 +89,9 @@ impl Head {
     /// Refuses a ledger that does not decide, and a server whose commits do not count.
     pub(super) fn decides(&self, session: &Session) -> Result<(), Trouble> {
         self.writes(session)?;
-        let ledger = session.name().to_owned();
-        match self.standing {
-            Standing::InUse => Ok(()),
-            Standing::Copy => Err(Trouble::Ledger(Error::Copy { ledger })),
-            Standing::Retired => Err(Trouble::Ledger(Error::Retired { ledger })),
-        }
+        self.standing
+            .refuse_idle(session.name())
+            .map_err(Trouble::Ledger)
     }
 
     /// Refuses a server whose commits do not count.
