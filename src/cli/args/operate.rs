@@ -2,12 +2,43 @@
 
 use std::ffi::OsString;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use clap_complete::Shell;
 
-use super::super::parse::{not_empty, positive, run_id, word, zero_or_longer_ms};
-use super::StateArg;
-use receipt_ledger::receipt::RunId;
+use super::super::parse::{key, not_empty, positive, run_id, word, zero_or_longer_ms};
+use receipt_ledger::receipt::{Key, RunId};
+
+/// A receipt's state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StateArg {
+    /// The intent is on record.
+    Recorded,
+    /// In flight.
+    Reserved,
+    /// It happened.
+    Succeeded,
+    /// It is known not to have happened.
+    Failed,
+    /// Nobody knows.
+    Unknown,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The effect's name
+    #[arg(long, value_name = "KEY", value_parser = key())]
+    pub(crate) key: Key,
+    /// Print what happened to it, too, a line each
+    #[arg(long)]
+    pub(crate) history: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Only print the SQL that makes a database a ledger
+    #[arg(long)]
+    pub(crate) print_sql: bool,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
