@@ -5,6 +5,7 @@
 
 mod apply;
 mod conclude;
+mod late;
 mod record;
 mod reserve;
 mod resolve;

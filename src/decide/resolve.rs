@@ -1,6 +1,7 @@
 //! `resolve`: somebody compared with the outside world and gives evidence.
 
-use super::settle::{event, failed, fenced, invalid, late, same_result, succeeded};
+use super::late::late;
+use super::settle::{event, failed, fenced, invalid, same_result, succeeded};
 use super::{Change, Facts, Refusal, conflict, first_receipt};
 use crate::receipt::{
     Entry, EventKind, Fingerprint, Key, Owner, Pruned, Receipt, ResultJson, SettledBy, State, Text,
