@@ -11,6 +11,7 @@ pub(super) fn version() -> u32 {
     u32::try_from(MIGRATIONS.len()).expect("there are few migrations")
 }
 
+/// Lists of more than two words are written as OR: for IN, SQLite builds a table in memory at each check.
 const VERSION_1: &str = "\
 CREATE TABLE receipt_ledger_meta (
     name TEXT NOT NULL PRIMARY KEY,
@@ -24,7 +25,7 @@ CREATE TABLE receipt_ledger_receipt (
     fingerprint TEXT NOT NULL
         CHECK (length(fingerprint) BETWEEN 1 AND 255 AND fingerprint NOT GLOB '*[^!-~]*'),
     state TEXT NOT NULL
-        CHECK (state IN ('recorded', 'reserved', 'succeeded', 'failed', 'unknown')),
+        CHECK (state = 'recorded' OR state = 'reserved' OR state = 'succeeded' OR state = 'failed' OR state = 'unknown'),
     attempt INTEGER NOT NULL
         CHECK (attempt BETWEEN 0 AND 4294967295 AND (attempt = 0) = (state = 'recorded')),
     owner TEXT CHECK (length(owner) BETWEEN 1 AND 255),
@@ -55,8 +56,9 @@ CREATE TABLE receipt_ledger_history (
     sequence INTEGER NOT NULL CHECK (sequence > 0),
     at_ms INTEGER NOT NULL,
     event TEXT NOT NULL
-        CHECK (event IN ('recorded', 'reserved', 'renewed', 'succeeded', 'failed', 'unknown',
-                         'late_succeeded', 'late_failed', 'late_unknown', 'conflict')),
+        CHECK (event = 'reserved' OR event = 'succeeded' OR event = 'failed' OR event = 'unknown' OR event =
+               'recorded' OR event = 'renewed' OR event = 'conflict' OR event = 'late_succeeded' OR event =
+               'late_failed' OR event = 'late_unknown'),
     attempt INTEGER NOT NULL CHECK (attempt BETWEEN 0 AND 4294967295),
     actor TEXT CHECK (length(actor) BETWEEN 1 AND 255),
     detail TEXT CHECK (length(CAST(detail AS BLOB)) BETWEEN 1 AND 4096),
@@ -84,7 +86,7 @@ CREATE TABLE receipt_ledger_payload (
 CREATE TABLE receipt_ledger_pruned (
     key_digest BLOB NOT NULL PRIMARY KEY CHECK (length(key_digest) = 16),
     fingerprint_digest BLOB NOT NULL CHECK (length(fingerprint_digest) = 8),
-    outcome INTEGER NOT NULL CHECK (outcome IN (1, 2, 3)),
+    outcome INTEGER NOT NULL CHECK (outcome BETWEEN 1 AND 3),
     attempt INTEGER NOT NULL CHECK (attempt BETWEEN 1 AND 4294967295)
 ) STRICT, WITHOUT ROWID;
 ";
