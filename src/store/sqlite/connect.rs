@@ -14,9 +14,15 @@ use crate::error::Error;
 
 /// How often a reader without locks looks again at a file that changed under it.
 pub(super) const STILL_TRIES_MAX: u32 = 20;
-/// Shortest and longest pause of a caller that waits for a lock, in microseconds. Short, because a decision holds the
-/// lock for a few hundred microseconds; drawn at random, so that callers that arrived together do not stay in step.
+/// Shortest and longest of the first pauses of a caller that waits for a lock, in microseconds. Short, because a decision
+/// holds the lock for a few hundred microseconds; drawn at random, so that callers that arrived together do not stay in
+/// step.
 const PAUSE_US: std::ops::Range<u64> = 300..3_000;
+/// The same for whoever has waited for [`SHORT_PAUSES`] already: there is a crowd, and each look at the lock takes time
+/// from who holds it.
+const CROWD_PAUSE_US: std::ops::Range<u64> = 3_000..15_000;
+/// How many pauses are short.
+const SHORT_PAUSES: i32 = 2;
 
 /// FULL: every commit is synced before it returns. The limit cuts the log once it was folded back.
 #[cfg(not(target_vendor = "apple"))]
@@ -160,7 +166,12 @@ fn patience(busy_timeout: Duration) -> impl FnMut(i32) -> bool + Send + 'static 
         if left.is_zero() {
             return false;
         }
-        std::thread::sleep(Duration::from_micros(fastrand::u64(PAUSE_US)).min(left));
+        let pause_us = if count < SHORT_PAUSES {
+            PAUSE_US
+        } else {
+            CROWD_PAUSE_US
+        };
+        std::thread::sleep(Duration::from_micros(fastrand::u64(pause_us)).min(left));
         true
     }
 }
