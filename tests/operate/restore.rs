@@ -277,3 +277,24 @@ fn a_retired_ledger_stays_retired_as_a_copy() {
     scratch.refuses("restore --accept-gap", "invalid-transition");
     scratch.refuses("reserve --key new --fingerprint f", "retired");
 }
+
+#[test]
+fn what_is_refused_to_decide_in_is_not_replaced_either() {
+    let scratch = with_copy();
+    fs::hard_link(scratch.path("receipts.db"), scratch.path("second.db")).unwrap();
+    let before = untouched(&scratch.path("receipts.db"));
+    scratch.refuses("restore --from copy.db", "refused-file");
+    assert_eq!(untouched(&scratch.path("receipts.db")), before);
+    assert!(fs::metadata(scratch.path("second.db")).unwrap().len() > 0);
+    symlink("nowhere.db", scratch.path("dangling.db")).unwrap();
+    for name in ["dangling.db", ":memory:"] {
+        let said = on(&scratch, name, "restore --from copy.db");
+        assert_eq!(said.code, 2, "{name}: {said:?}");
+        assert!(
+            said.stderr.starts_with("error[refused-file]: "),
+            "{name}: {said:?}"
+        );
+    }
+    assert!(!scratch.path("nowhere.db").exists());
+    assert!(!scratch.path(":memory:").exists());
+}
