@@ -183,3 +183,38 @@ fn no_payload_and_no_result_is_told_in_a_refusal() {
     assert_ne!(secret, text);
     assert!(!refuses(&scratch, secret, "secret").contains("SECRET"));
 }
+
+/// A sync that fails, whichever it is: under the name is nothing, or all of it.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_import_whose_syncs_fail_leaves_no_ledger_or_a_whole_one() {
+    let inject = |nth: u32| format!("inject=fdatasync:error=EIO:when={nth}");
+    if !super::procs::has("strace", &["-f", "-e", &inject(9), "true"]) {
+        eprintln!("skipped: no strace that injects errors");
+        return;
+    }
+    let text = export_of_rich();
+    let mut failed = 0;
+    for nth in 1..=8 {
+        let scratch = Scratch::new();
+        fs::write(scratch.path("given.jsonl"), &text).unwrap();
+        let import = scratch.command(["import", "given.jsonl"]);
+        let mut strace = std::process::Command::new("strace");
+        strace
+            .args(["-f", "-o", "/dev/null", "-e", "trace=fdatasync", "-e"])
+            .arg(inject(nth))
+            .arg(import.get_program())
+            .args(import.get_args())
+            .current_dir(scratch.path("."));
+        let output = strace.output().unwrap();
+        if !output.status.success() {
+            failed += 1;
+        }
+        if scratch.path("receipts.db").exists() {
+            assert_eq!(exported(&scratch, "receipts.db"), text, "sync {nth}");
+        } else {
+            assert!(!output.status.success(), "sync {nth}: {output:?}");
+        }
+    }
+    assert!(failed > 0);
+}
