@@ -1,7 +1,7 @@
 //! The least that a role needs, as README has it.
 
 use super::cluster::shared;
-use super::support::Scratch;
+use super::support::{Scratch, said};
 
 /// What README grants to whoever decides; `shop` there.
 fn grants(role: &str) -> String {
@@ -43,6 +43,22 @@ fn a_role_with_the_documented_privileges_decides_and_cannot_rewrite_or_forget() 
     std::fs::write(own.path("effect.sql"), "SELECT 1").unwrap();
     let applied = own.run("apply --key a --fingerprint f --sql effect.sql");
     assert_eq!(applied.code, 0, "{applied:?}");
+    let lines = [
+        r#"{"op":"record","key":"many:1","fingerprint":"f"}"#,
+        r#"{"op":"record","key":"many:2","fingerprint":"f"}"#,
+        r#"{"op":"record","key":"many:3","fingerprint":"f"}"#,
+    ];
+    std::fs::write(own.path("lines"), lines.join("\n")).unwrap();
+    let mut batch = own.command(["batch"]);
+    batch.stdin(std::fs::File::open(own.path("lines")).unwrap());
+    let told = said(&batch.output().unwrap());
+    assert_eq!((told.stderr.as_str(), told.code), ("", 0), "{told:?}");
+    let listed = own.run("list --prefix many:").stdout;
+    let keys: Vec<_> = listed
+        .split(' ')
+        .filter(|word| word.starts_with("key="))
+        .collect();
+    assert_eq!(keys, ["key=many:1", "key=many:2", "key=many:3"]);
     let forget = own.run("prune --older-than 0s --forget");
     assert!(forget.stderr.starts_with("error[io]: "), "{forget:?}");
     for sql in [

@@ -6,20 +6,23 @@ use super::meta::{self, Head};
 use super::patience::Patience;
 use super::receipts::{self, lock};
 use super::row;
-use super::session::{Session, token};
+use super::session::{ALONE, Session, token};
 use super::wire::Statement;
 use super::writes::Writes;
 use crate::error::Error;
 use crate::receipt::{Key, KeyDigest};
 use crate::store::{Rule, Step};
 
-/// Takes the steps in one transaction.
+/// Takes the steps in one transaction, in which nobody else decides: keys are taken in the order of the steps, and
+/// somebody who holds one that comes later might want one that came before.
 pub(super) fn group(
     session: &mut Session,
     patience: Patience,
     steps: &mut [Step<'_>],
 ) -> Result<Vec<Result<(), Error>>, Trouble> {
-    session.ask(&Session::entering(patience), patience)?;
+    let mut statements = Session::beginning(patience);
+    statements.push(Statement::new(ALONE));
+    session.ask(&statements, patience)?;
     let token = token()?;
     let mut written = None;
     let mut done = Vec::with_capacity(steps.len());

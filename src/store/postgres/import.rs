@@ -10,7 +10,7 @@ use super::patience::Patience;
 use super::portable::{histories, payload_of, with_payload};
 use super::receipts::{digests, find};
 use super::row::{self, Stored, bytes, required};
-use super::session::{Session, bytea, token};
+use super::session::{ALONE, Session, bytea, token};
 use super::wire::Statement;
 use super::writes::Writes;
 use crate::decide::Change;
@@ -22,8 +22,6 @@ use crate::store::{Imported, Portable, Source, Standing};
 const ITEMS_A_GROUP: usize = 500;
 const GROUP_BYTES: usize = 4 * 1024 * 1024;
 
-/// Decisions wait; looking goes on.
-const ALONE: &str = "LOCK TABLE receipt_ledger.receipt IN SHARE ROW EXCLUSIVE MODE";
 /// The source may take its time, and much may come of it.
 const NO_LIMIT: &str = "\
 SELECT set_config('idle_in_transaction_session_timeout', '0', true), set_config('statement_timeout', '0', true)";

@@ -31,6 +31,9 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 /// Whoever changes how the ledger stands waits for us, and we for him.
 const ENTER: &str = "LOCK TABLE receipt_ledger.receipt IN ROW EXCLUSIVE MODE";
 
+/// Everybody else's decisions wait; looking goes on.
+pub(super) const ALONE: &str = "LOCK TABLE receipt_ledger.receipt IN SHARE ROW EXCLUSIVE MODE";
+
 /// Longest pause before a transaction that lost a race is tried again, in milliseconds.
 const PAUSE_MAX_MS: u64 = 20;
 

@@ -34,23 +34,49 @@ const COLUMNS: usize = 20;
 /// And for a row of history.
 const HISTORY_COLUMNS: usize = 7;
 
-/// New receipts with their history, which begins with them.
-const INSERT: &str = concat!(
-    "WITH new AS (INSERT INTO receipt_ledger.receipt (key_digest, token, attempt, key, fingerprint, state, owner, run, amount, \
-     currency, created_at_ms, updated_at_ms, first_reserved_at_ms, attempt_started_at_ms, lease_expires_at_ms, \
-     settled_at_ms, settled_by, late_success, contested, reason, result) \
-     SELECT key_digest, $1::uuid, attempt, key, fingerprint, state, owner, run, amount, currency, created_at_ms, \
-     updated_at_ms, first_reserved_at_ms, attempt_started_at_ms, lease_expires_at_ms, settled_at_ms, settled_by, \
-     late_success, contested, reason, result",
-    given!(),
-    " WHERE ",
-    decides!(),
-    " ON CONFLICT (key_digest) DO NOTHING RETURNING id, key_digest), appended AS ( \
-     INSERT INTO receipt_ledger.history (receipt, sequence, at_ms, event, attempt, actor, detail) \
-     SELECT new.id, given.nth, given.at_ms, given.event, given.attempt, given.actor, given.detail \
-     FROM unnest($22::bytea[], $23::bigint[], $24::bigint[], $25::text[], $26::bigint[], $27::text[], $28::text[]) \
-          AS given (key_digest, nth, at_ms, event, attempt, actor, detail) JOIN new USING (key_digest)) \
-     SELECT count(*) AS written FROM new"
+/// New receipts with their history, which begins with them. `$from` yields the rows, `$id` and `$of` are the column that
+/// says in which order they come on record and what fills it, if the server is not to.
+macro_rules! insert {
+    ($rows:expr, $id:literal, $of:literal, $from:expr) => {
+        concat!(
+            "WITH ",
+            $rows,
+            "new AS (INSERT INTO receipt_ledger.receipt (",
+            $id,
+            "key_digest, token, attempt, key, fingerprint, state, owner, run, amount, \
+             currency, created_at_ms, updated_at_ms, first_reserved_at_ms, attempt_started_at_ms, lease_expires_at_ms, \
+             settled_at_ms, settled_by, late_success, contested, reason, result) ",
+            $of,
+            "key_digest, $1::uuid, attempt, key, fingerprint, state, owner, run, amount, currency, created_at_ms, \
+             updated_at_ms, first_reserved_at_ms, attempt_started_at_ms, lease_expires_at_ms, settled_at_ms, settled_by, \
+             late_success, contested, reason, result",
+            $from,
+            " ON CONFLICT (key_digest) DO NOTHING RETURNING id, key_digest), appended AS ( \
+             INSERT INTO receipt_ledger.history (receipt, sequence, at_ms, event, attempt, actor, detail) \
+             SELECT new.id, given.nth, given.at_ms, given.event, given.attempt, given.actor, given.detail \
+             FROM unnest($22::bytea[], $23::bigint[], $24::bigint[], $25::text[], $26::bigint[], $27::text[], $28::text[]) \
+                  AS given (key_digest, nth, at_ms, event, attempt, actor, detail) JOIN new USING (key_digest)) \
+             SELECT count(*) AS written FROM new"
+        )
+    };
+}
+
+/// One new receipt.
+const INSERT: &str = insert!("", "", "SELECT ", concat!(given!(), " WHERE ", decides!()));
+
+/// Many. They come on record in the order in which they are given, and are put into place in the order of their digests:
+/// one order for everybody, so that two groups with the same keys do not wait for each other.
+const INSERT_MANY: &str = insert!(
+    concat!(
+        "given AS MATERIALIZED (SELECT nextval('receipt_ledger.receipt_id_seq') AS id, given.*",
+        given!(),
+        " WHERE ",
+        decides!(),
+        "), "
+    ),
+    "id, ",
+    "OVERRIDING SYSTEM VALUE SELECT id, ",
+    " FROM given ORDER BY key_digest"
 );
 
 /// A row becomes what is given, whatever it was.
@@ -248,14 +274,19 @@ impl<'a> Writes<'a> {
     pub(super) fn statements(&self) -> Vec<Statement<'static>> {
         let mut statements = Vec::new();
         let with_token = |sql| Statement::new(sql).with(self.token);
+        let insert = if self.new_count > 1 {
+            INSERT_MANY
+        } else {
+            INSERT
+        };
         for (sql, receipts) in [
-            (INSERT, &self.new),
+            (insert, &self.new),
             (UPDATE, &self.changed),
             (UPDATE_PRUNED, &self.again),
         ] {
             if !receipts.0[0].is_empty() {
                 let arrays = receipts.0.iter();
-                let begun = self.begun.iter().filter(|_| sql == INSERT);
+                let begun = self.begun.iter().filter(|_| sql == insert);
                 let arrays = arrays.chain(begun).cloned();
                 statements.push(arrays.fold(with_token(sql), Statement::with));
             }
