@@ -18,6 +18,8 @@ mod receipts;
 mod row;
 mod scan;
 mod schema;
+mod transaction;
+mod turn;
 
 pub use options::{Clock, OpenOptions, SystemClock};
 pub use schema::creation_sql;
@@ -26,13 +28,14 @@ use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use rusqlite::{Connection, FileControl, MAIN_DB, Transaction, TransactionBehavior};
+use rusqlite::Connection;
 
 use self::connect::{STILL_TRIES_MAX, View};
 use self::error::Trouble;
 use self::file::Place;
 use self::group::{Care, Group};
 use self::open::open_to_look;
+use self::transaction::refuse_moved;
 use super::{
     Filter, Imported, Pending, PendingIntent, Portable, Prune, Pruned, Reading, Rule, Source,
     Standing, Stats, Step, Store,
@@ -49,6 +52,8 @@ pub struct SqliteStore {
     busy_timeout: Duration,
     clock: Box<dyn Clock>,
     created: bool,
+    /// Whether it takes many steps at a time, and so folds much of the log back at once.
+    folds_much: bool,
     /// Why it cannot be written, where it can only be read.
     read_only: Option<String>,
 }
@@ -67,84 +72,6 @@ impl SqliteStore {
         } = self;
         let told = |error| Trouble::Sqlite(error).told("close", &place.shown(), busy_timeout);
         connection.close().map_err(|(_, error)| told(error))
-    }
-
-    /// A transaction of a ledger that is in use: a copy and a retired ledger decide nothing.
-    fn write<T>(
-        &mut self,
-        work: impl FnOnce(&Transaction<'_>, &dyn Clock) -> Result<T, Trouble>,
-    ) -> Result<T, Error> {
-        let ledger = self.place.shown();
-        self.transact(|transaction, clock| {
-            meta::standing(transaction)?
-                .refuse_idle(ledger)
-                .map_err(Trouble::Ledger)?;
-            work(transaction, clock)
-        })
-    }
-
-    /// The one place where a transaction that may write begins and ends. `IMMEDIATE`, so that nobody decides between
-    /// our look and our write.
-    fn transact<T>(
-        &mut self,
-        work: impl FnOnce(&Transaction<'_>, &dyn Clock) -> Result<T, Trouble>,
-    ) -> Result<T, Error> {
-        const ACTION: &str = "write to";
-        let ledger = self.place.shown();
-        if let Some(reason) = &self.read_only {
-            return Err(Error::Io {
-                action: ACTION,
-                ledger,
-                source: reason.clone().into(),
-            });
-        }
-        let told = |trouble: Trouble| trouble.told(ACTION, &ledger, self.busy_timeout);
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(|error| told(error.into()))?;
-        // Before a byte is written: the log goes by name, and would be another ledger's by now.
-        refuse_moved(&transaction, &self.place, self.busy_timeout)?;
-        let done = meta::refuse_newer(&transaction, &self.place)
-            .and_then(|()| work(&transaction, &*self.clock))
-            .map_err(told)?;
-        transaction
-            .commit()
-            .map_err(|error| match error.sqlite_error_code() {
-                Some(rusqlite::ErrorCode::SystemIoFailure) => Error::Uncertain {
-                    ledger: ledger.clone(),
-                    source: Box::new(error),
-                },
-                Some(_) | None => told(error.into()),
-            })?;
-        refuse_moved(&self.connection, &self.place, self.busy_timeout)?;
-        Ok(done)
-    }
-
-    /// One consistent view. A reader without locks cannot take an answer back that it has handed out: if the file changes
-    /// meanwhile, that is an error.
-    fn look<T>(
-        &mut self,
-        work: impl FnOnce(&Transaction<'_>, &dyn Clock) -> Result<T, Trouble>,
-    ) -> Result<T, Error> {
-        let told = |trouble: Trouble| trouble.told("read", &self.place.shown(), self.busy_timeout);
-        let transaction = self
-            .connection
-            .transaction()
-            .map_err(|error| told(error.into()))?;
-        let done = work(&transaction, &*self.clock).map_err(told)?;
-        drop(transaction);
-        if self.view == View::Shared {
-            refuse_moved(&self.connection, &self.place, self.busy_timeout)?;
-        } else if View::still(&self.place).as_ref() != Some(&self.view) {
-            let source = "it was changed while it was read without locks".into();
-            return Err(Error::Io {
-                action: "read",
-                ledger: self.place.shown(),
-                source,
-            });
-        }
-        Ok(done)
     }
 
     /// Takes the steps of a group, and says whether it was a step that failed.
@@ -188,6 +115,7 @@ impl Store for SqliteStore {
             group::expect_many(&self.connection).map_err(|error| {
                 Trouble::Sqlite(error).told("set up", &self.place.shown(), self.busy_timeout)
             })?;
+            self.folds_much = true;
         }
         match self.take_steps(steps, Care::None) {
             (Err(_), StepFailed(true)) => self.take_steps(steps, Care::Savepoints).0,
@@ -300,9 +228,7 @@ impl Store for SqliteStore {
 
     fn set_busy_timeout(&mut self, busy_timeout: Duration) -> Result<(), Error> {
         self.busy_timeout = busy_timeout;
-        connect::wait_up_to(&mut self.connection, busy_timeout).map_err(|error| {
-            Trouble::Sqlite(error).told("set up", &self.place.shown(), busy_timeout)
-        })
+        self.wait_up_to(busy_timeout)
     }
 
     fn name(&self) -> OsString {
@@ -320,22 +246,3 @@ impl Store for SqliteStore {
 
 /// Whether a group failed because a step of it did.
 struct StepFailed(bool);
-
-/// An answer from a file that no longer has the ledger's name would be forgotten by whoever asks next.
-fn refuse_moved(
-    connection: &Connection,
-    place: &Place,
-    busy_timeout: Duration,
-) -> Result<(), Error> {
-    let mut moved = 0;
-    connection
-        .file_control(Some(MAIN_DB), FileControl::HasMoved(&mut moved))
-        .map_err(|error| Trouble::Sqlite(error).told("look at", &place.shown(), busy_timeout))?;
-    if moved == 0 {
-        Ok(())
-    } else {
-        Err(Error::Moved {
-            ledger: place.shown(),
-        })
-    }
-}

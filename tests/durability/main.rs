@@ -19,6 +19,7 @@ mod races;
 mod read_only;
 mod refused;
 mod space;
+mod turns;
 
 #[cfg(target_os = "linux")]
 mod order;

@@ -40,6 +40,7 @@ impl SqliteStore {
                 busy_timeout,
                 clock: options.clock,
                 created,
+                folds_much: false,
                 read_only: None,
             }),
             Err(Error::Io {
@@ -160,6 +161,7 @@ impl SqliteStore {
             busy_timeout,
             clock,
             created: false,
+            folds_much: false,
             read_only,
         })
     }

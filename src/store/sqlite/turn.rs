@@ -1,0 +1,52 @@
+//! Whose turn it is to ask SQLite for the write lock.
+//!
+//! SQLite has no line: whoever finds the lock taken sleeps, looks again, and may find it taken again by somebody who came
+//! later. In a crowd most of that is wasted. So callers wait for one another on an advisory lock that the kernel hands on
+//! in order. Fairness and speed are all that hangs on it: SQLite's own lock alone decides who decides, and where a turn is
+//! not to be had in time (no log yet, a caller that was stopped while it was his turn), one goes on without.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use rustix::fs::{Mode, OFlags};
+
+/// Enough for one system call.
+const STACK_BYTES: usize = 64 * 1024;
+
+/// A turn, over when it is dropped; or none.
+#[derive(Debug)]
+pub(super) struct Turn {
+    _held: Option<File>,
+}
+
+impl Turn {
+    /// Waits for a turn, at most so long. The line forms at the log beside the database: SQLite takes no locks on that
+    /// file, so none is lost when this descriptor is closed.
+    pub(super) fn wait(log: &Path, longest: Duration) -> Turn {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let held = match rustix::fs::open(log, flags, Mode::empty()) {
+            Ok(log) => in_line(File::from(log), longest),
+            Err(_) => None,
+        };
+        Turn { _held: held }
+    }
+}
+
+fn in_line(log: File, longest: Duration) -> Option<File> {
+    if log.try_lock().is_ok() {
+        return Some(log);
+    }
+    if longest.is_zero() {
+        return None;
+    }
+    // The kernel sets no limit to this wait, so another thread does the waiting. A turn that comes too late finds nobody
+    // to take it, and is over.
+    let (hand_over, turn) = mpsc::sync_channel(1);
+    let wait = move || log.lock().map(|()| hand_over.send(log));
+    let waiting = thread::Builder::new().stack_size(STACK_BYTES).spawn(wait);
+    waiting.ok()?;
+    turn.recv_timeout(longest).ok()
+}
