@@ -22,17 +22,18 @@ pub(crate) fn time(command: &mut Command, expected: &str) -> Result<Duration, Bo
     Err(format!("{command:?} answered {printed:?}, {told:?}").into())
 }
 
-/// The median of each contender over so many rounds; within a round each runs once, and who begins goes round.
+/// The median of each contender over so many rounds; within a round each runs once, in an order drawn anew: a process pays
+/// for what the one before it left of the processor's caches and of the disk's queue.
 pub(crate) fn medians(
     contenders: &[Contender<'_>],
     rounds: u64,
     expected: &str,
 ) -> Result<Vec<Duration>, Box<dyn Error>> {
     let mut taken = vec![Vec::new(); contenders.len()];
-    let first_of = |round: u64| usize::try_from(round).unwrap_or(0) % contenders.len();
+    let mut order: Vec<usize> = (0..contenders.len()).collect();
     for round in 0..rounds {
-        for step in 0..contenders.len() {
-            let turn = (first_of(round) + step) % contenders.len();
+        fastrand::shuffle(&mut order);
+        for &turn in &order {
             taken[turn].push(time(&mut contenders[turn](round), expected)?);
         }
     }
