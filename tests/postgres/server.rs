@@ -130,6 +130,37 @@ fn wait_for(ledger: &Scratch, sql: &str) {
 }
 
 #[test]
+fn a_database_that_writes_bytes_the_old_way_is_understood() {
+    let ledger = Scratch::with_ledger();
+    let database = &ledger.database;
+    ledger.sql(&format!(
+        "ALTER DATABASE {database} SET bytea_output = 'escape'"
+    ));
+    let reserve = "reserve --key order:1 --fingerprint v1";
+    ledger.says(reserve, "decision=EXECUTE state=reserved attempt=1\n");
+    ledger.says("succeed --key order:1", "state=succeeded attempt=1\n");
+    ledger.says("prune --older-than 0s", "pruned=1 kept_live=0\n");
+    ledger.says(
+        reserve,
+        "decision=SKIP_SUCCEEDED state=succeeded attempt=1\n",
+    );
+    ledger.conflicts(
+        "reserve --key order:1 --fingerprint v2",
+        "decision=CONFLICT state=succeeded attempt=1\n",
+    );
+    std::fs::write(ledger.path("payload"), [0, 255, b'\\', b'a']).unwrap();
+    ledger.says(
+        "record --key order:2 --payload-file payload --keep-payload",
+        "created=true state=recorded attempt=0\n",
+    );
+    ledger.says(
+        "drain --all --quiet -- cmp - payload",
+        "drained=1 succeeded=1 failed=0 unknown=0\n",
+    );
+    ledger.says("verify", "verify=ok receipts=1\n");
+}
+
+#[test]
 fn somebody_who_is_creating_the_same_receipt_is_waited_for() {
     let ledger = Scratch::with_ledger();
     let insert = "INSERT INTO receipt_ledger.receipt (key_digest, token, attempt, key, fingerprint, state, created_at_ms, \

@@ -1,5 +1,6 @@
 //! What is asked of the server, and what comes back.
 
+use std::borrow::Cow;
 use std::io;
 use std::rc::Rc;
 
@@ -10,7 +11,7 @@ use postgres_protocol::message::backend::ErrorFields;
 /// A statement and its values, written as text.
 #[derive(Debug, Clone)]
 pub(super) struct Statement<'a> {
-    pub(super) sql: &'a str,
+    pub(super) sql: Cow<'a, str>,
     pub(super) values: Vec<Option<String>>,
 }
 
@@ -18,7 +19,15 @@ impl<'a> Statement<'a> {
     /// A statement without values.
     pub(super) fn new(sql: &'a str) -> Statement<'a> {
         Statement {
-            sql,
+            sql: Cow::Borrowed(sql),
+            values: Vec::new(),
+        }
+    }
+
+    /// The same, written for the occasion.
+    pub(super) fn made(sql: String) -> Statement<'static> {
+        Statement {
+            sql: Cow::Owned(sql),
             values: Vec::new(),
         }
     }

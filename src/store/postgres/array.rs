@@ -1,40 +1,56 @@
 //! Many values in one: PostgreSQL's arrays, written as text.
 
-/// An array of values, any of them NULL.
+/// An array of values, any of them NULL. It ends with its last value: beside longer ones `unnest` fills it up with NULL.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Array(String);
+pub(super) struct Array {
+    text: String,
+    /// NULLs that are not written, as no value has followed yet.
+    nulls: usize,
+}
 
 impl Array {
     /// The next value.
     pub(super) fn push(&mut self, value: Option<&str>) {
-        self.0.push(if self.0.is_empty() { '{' } else { ',' });
-        match value {
-            None => self.0.push_str("NULL"),
-            Some(value) => {
-                self.0.push('"');
-                for character in value.chars() {
-                    if matches!(character, '"' | '\\') {
-                        self.0.push('\\');
-                    }
-                    self.0.push(character);
-                }
-                self.0.push('"');
-            }
+        let Some(value) = value else {
+            self.nulls += 1;
+            return;
+        };
+        for _ in 0..self.nulls {
+            self.part();
+            self.text.push_str("NULL");
         }
+        self.nulls = 0;
+        self.part();
+        self.text.push('"');
+        let mut rest = value;
+        while let Some(at) = rest.find(['"', '\\']) {
+            self.text.push_str(&rest[..at]);
+            self.text.push('\\');
+            self.text.push_str(&rest[at..=at]);
+            rest = &rest[at + 1..];
+        }
+        self.text.push_str(rest);
+        self.text.push('"');
     }
 
+    fn part(&mut self) {
+        self.text.push(if self.text.is_empty() { '{' } else { ',' });
+    }
+
+    /// Whether it has no value.
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.text.is_empty()
     }
 }
 
 impl From<Array> for String {
-    fn from(mut array: Array) -> String {
-        if array.0.is_empty() {
-            array.0.push('{');
+    fn from(array: Array) -> String {
+        let mut text = array.text;
+        if text.is_empty() {
+            text.push('{');
         }
-        array.0.push('}');
-        array.0
+        text.push('}');
+        text
     }
 }
 
@@ -65,9 +81,9 @@ mod tests {
         ] {
             array.push(value);
         }
-        assert_eq!(
-            String::from(array),
-            r#"{"a",NULL,"NULL","{\"b\":\"\\n\"}, c",""}"#
-        );
+        let text = r#"{"a",NULL,"NULL","{\"b\":\"\\n\"}, c",""}"#;
+        assert_eq!(String::from(array.clone()), text);
+        array.push(None);
+        assert_eq!(String::from(array), text);
     }
 }

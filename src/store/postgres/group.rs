@@ -22,9 +22,10 @@ use crate::store::{Reading, Step};
 
 /// Which conflicts are known, and the whole history where it is asked for.
 const DETAILS: &str = "\
-SELECT receipt, at_ms, event, attempt, actor, detail FROM receipt_ledger.history \
-WHERE receipt = ANY($1::bigint[]) AND (event = 'conflict' OR receipt = ANY($2::bigint[])) \
-ORDER BY receipt, sequence";
+SELECT history.* FROM unnest($1::bigint[]) AS wanted (id) CROSS JOIN LATERAL ( \
+    SELECT receipt, at_ms, event, attempt, actor, detail FROM receipt_ledger.history \
+    WHERE receipt = wanted.id AND (event = 'conflict' OR receipt = ANY($2::bigint[])) \
+    ORDER BY sequence) AS history";
 
 /// What is known of a key while the steps are taken.
 #[derive(Debug, Default)]
@@ -54,10 +55,10 @@ pub(super) fn group(
     let keys = keys(steps);
     let array = receipts::digests(&keys);
     let answers = session.ask(&[find(&array), Statement::new(meta::HEAD)], patience)?;
-    let (mut items, head) = items(session, patience, steps, &answers)?;
+    let head = Head::of(&answers[1], session)?;
     head.decides(session)?;
     let mut now = session.now(&head);
-    let mut done = take(session, steps, &mut items, now);
+    let (mut items, mut done) = take(session, patience, steps, &answers[0], now)?;
     let changes = |items: &Items| items.values().any(Item::changes);
     if !changes(&items) {
         return Ok(done);
@@ -68,12 +69,11 @@ pub(super) fn group(
         statements.extend([lock(&array), Statement::new(meta::HEAD)]);
         let mut answers = session.ask(&statements, patience)?;
         let answers = answers.split_off(answers.len() - 2);
-        let (locked, head) = self::items(session, patience, steps, &answers)?;
+        let head = Head::of(&answers[1], session)?;
         head.decides(session)?;
         head.commit_counts(session)?;
-        items = locked;
         now = session.now(&head);
-        done = take(session, steps, &mut items, now);
+        (items, done) = take(session, patience, steps, &answers[0], now)?;
         if !changes(&items) {
             session.roll_back(patience);
             return Ok(done);
@@ -106,22 +106,51 @@ fn key<'a>(step: &Step<'a>) -> &'a Key {
     }
 }
 
-/// What is stored for the steps' keys, with as much of their history as the steps need.
-fn items(
+/// Runs the steps over what is stored for their keys. History is read, and the steps run again, only where one of them
+/// asks for it: to show it, or because a conflict may be known already.
+fn take(
     session: &mut Session,
     patience: Patience,
-    steps: &[Step<'_>],
-    answers: &[Answer],
-) -> Result<(Items, Head), Trouble> {
-    let head = Head::of(&answers[1], session)?;
+    steps: &mut [Step<'_>],
+    stored: &Answer,
+    now: Timestamp,
+) -> Result<(Items, Vec<Result<(), Error>>), Trouble> {
+    let mut items = items(stored)?;
+    let done = take_all(session, steps, &mut items, now);
+    let shown: HashSet<i64> = steps
+        .iter()
+        .filter(|step| matches!(step, Step::Read(_, true, _)))
+        .filter_map(|step| items.get(&KeyDigest::of(key(step)))?.id())
+        .collect();
+    let in_conflict = |item: &Item| {
+        let is_conflict = |event: &Event| event.kind == EventKind::Conflict;
+        item.events.iter().any(is_conflict)
+    };
+    let in_conflict = items.values().filter(|item| in_conflict(item));
+    let mut asked: HashSet<i64> = in_conflict.filter_map(Item::id).collect();
+    asked.extend(&shown);
+    if asked.is_empty() {
+        return Ok((items, done));
+    }
+    let mut items = self::items(stored)?;
+    let array = |ids: &HashSet<i64>| ids.iter().map(i64::to_string).collect::<Array>();
+    let details = Statement::new(DETAILS)
+        .with(array(&asked))
+        .with(array(&shown));
+    let answers = session.ask(&[details], patience)?;
+    add_details(&mut items, &answers[0])?;
+    let done = take_all(session, steps, &mut items, now);
+    Ok((items, done))
+}
+
+/// What is stored for the steps' keys.
+fn items(stored: &Answer) -> Result<Items, Trouble> {
     let mut items = Items::new();
-    let mut digest_of = HashMap::new();
-    for row in &answers[0].rows {
-        let digest = required(row, "key_digest", |hex| row::bytes(hex).map(KeyDigest))?;
+    for row in &stored.rows {
+        let digest = required(row, "key_digest", |text| row::bytes(text).map(KeyDigest))?;
         let item = items.entry(digest).or_default();
         match row::stored(row) {
             Ok(stored) => {
-                digest_of.insert(stored.id, digest);
                 item.entry = Some(stored.entry.clone());
                 item.stored = Some(stored);
             }
@@ -129,21 +158,17 @@ fn items(
             Err(trouble) => return Err(trouble),
         }
     }
-    let wanted: Array = steps
-        .iter()
-        .filter(|step| matches!(step, Step::Read(_, true, _)))
-        .filter_map(|step| items.get(&KeyDigest::of(key(step)))?.stored.as_ref())
-        .map(|stored| stored.id.to_string())
+    Ok(items)
+}
+
+fn add_details(items: &mut Items, details: &Answer) -> Result<(), Trouble> {
+    let mut item_of: HashMap<i64, &mut Item> = items
+        .values_mut()
+        .filter_map(|item| Some((item.id()?, item)))
         .collect();
-    if digest_of.is_empty() {
-        return Ok((items, head));
-    }
-    let ids: Array = digest_of.keys().map(i64::to_string).collect();
-    let asked = Statement::new(DETAILS).with(ids).with(wanted);
-    let answers = session.ask(&[asked], patience)?;
-    for row in &answers[0].rows {
+    for row in &details.rows {
         let id: i64 = required(row, "receipt", number)?;
-        let Some(item) = digest_of.get(&id).and_then(|digest| items.get_mut(digest)) else {
+        let Some(item) = item_of.get_mut(&id) else {
             continue;
         };
         match row::history(row) {
@@ -157,11 +182,11 @@ fn items(
             Err(trouble) => return Err(trouble),
         }
     }
-    Ok((items, head))
+    Ok(())
 }
 
 /// Runs the steps over what is known of their keys.
-fn take(
+fn take_all(
     session: &Session,
     steps: &mut [Step<'_>],
     items: &mut Items,
@@ -201,6 +226,11 @@ fn take(
 }
 
 impl Item {
+    /// The number its history goes by.
+    fn id(&self) -> Option<i64> {
+        self.stored.as_ref().map(|stored| stored.id)
+    }
+
     fn changes(&self) -> bool {
         self.entry_changed || !self.events.is_empty()
     }

@@ -1,7 +1,7 @@
 //! What the ledger and its server say of themselves, with the server's clock.
 
 use super::error::Trouble;
-use super::row::{flag, moment, number, optional, required};
+use super::row::{flag, number, optional, required, seconds};
 use super::schema;
 use super::session::Session;
 use super::wire::{Answer, Statement};
@@ -12,7 +12,7 @@ use crate::store::Standing;
 /// The columns that [`Head::of`] reads. Every value that the ledger keeps of itself is a word, in one answer.
 macro_rules! head_columns {
     () => {
-        "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms, \
+        "extract(epoch FROM clock_timestamp()) AS now_s, \
          current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit, \
          pg_is_in_recovery() AS standby, \
          (SELECT string_agg(name || '=' || value, ' ') FROM receipt_ledger.meta) AS meta"
@@ -54,7 +54,7 @@ pub(super) struct Head {
 impl Head {
     /// Reads the answer, and refuses a ledger that a newer version of the program has changed.
     pub(super) fn of(answer: &Answer, session: &Session) -> Result<Head, Trouble> {
-        let row = answer.rows.first().ok_or(Trouble::Impossible("now_ms"))?;
+        let row = answer.rows.first().ok_or(Trouble::Impossible("now_s"))?;
         let meta = optional(row, "meta", |meta| Some(meta.to_owned()))?.unwrap_or_default();
         let kept = |wanted: &str| {
             let words = meta.split(' ').filter_map(|word| word.split_once('='));
@@ -73,7 +73,7 @@ impl Head {
         }
         let owned = |text: &str| Some(text.to_owned());
         Ok(Head {
-            now: required(row, "now_ms", moment)?,
+            now: required(row, "now_s", seconds)?,
             standing: kept("standing")
                 .map_or(Some(Standing::InUse), Standing::parse)
                 .ok_or(Trouble::Impossible("standing"))?,

@@ -2,7 +2,7 @@
 
 use super::error::Trouble;
 use super::patience::Patience;
-use super::row::{bytes_of_any_length, number, required};
+use super::row::{any_bytes, number, required};
 use super::session::{Session, bytea};
 use super::wire::Statement;
 use crate::receipt::{Fingerprint, Key, KeyDigest};
@@ -19,7 +19,7 @@ WHERE state = 'failed' AND id > $1::bigint AND starts_with(key, $2) \
 ORDER BY id LIMIT 1";
 
 const PAYLOAD: &str = "\
-SELECT encode(payload, 'hex') AS payload FROM receipt_ledger.payload \
+SELECT payload FROM receipt_ledger.payload \
 WHERE receipt = (SELECT id FROM receipt_ledger.receipt WHERE key_digest = $1::bytea)";
 
 /// The oldest intent that waits, behind a place.
@@ -56,7 +56,7 @@ pub(super) fn payload(
     let asked = Statement::new(PAYLOAD).with(bytea(&KeyDigest::of(key).0));
     let answers = session.ask(&[asked], patience)?;
     match answers[0].rows.first() {
-        Some(row) => required(row, "payload", bytes_of_any_length).map(Some),
+        Some(row) => required(row, "payload", any_bytes).map(Some),
         None => Ok(None),
     }
 }

@@ -8,7 +8,7 @@ use super::error::Trouble;
 use super::meta::Head;
 use super::pages::Page;
 use super::receipts::HISTORY;
-use super::row::{self, bytes, bytes_of_any_length, number, receipt_columns, required};
+use super::row::{self, any_bytes, bytes, number, receipt_columns, required};
 use super::scan::whole;
 use super::session::{Session, bytea};
 use super::wire::Statement;
@@ -33,7 +33,7 @@ const WITH_PAYLOAD: &str =
     "SELECT receipt FROM receipt_ledger.payload WHERE receipt = ANY($1::bigint[])";
 
 const PAYLOAD: &str = "\
-SELECT encode(payload, 'hex') AS payload FROM receipt_ledger.payload WHERE receipt = $1::bigint";
+SELECT payload FROM receipt_ledger.payload WHERE receipt = $1::bigint";
 
 /// Hands out everything.
 pub(super) fn export(
@@ -145,6 +145,6 @@ pub(super) fn with_payload(session: &mut Session, ids: &[i64]) -> Result<Vec<i64
 pub(super) fn payload_of(session: &mut Session, id: i64) -> Result<Option<Vec<u8>>, Trouble> {
     let answers = session.ask_without_limit(&[Statement::new(PAYLOAD).with(id.to_string())])?;
     let row = answers[0].rows.first();
-    row.map(|row| required(row, "payload", bytes_of_any_length))
+    row.map(|row| required(row, "payload", any_bytes))
         .transpose()
 }

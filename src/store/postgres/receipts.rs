@@ -15,26 +15,26 @@ use crate::decide::Change;
 use crate::receipt::{EventKind, Key, KeyDigest};
 use crate::store::{Reading, Rule};
 
+/// Each by the index: asked for many at once, the server might read the whole table instead.
 const FIND: &str = concat!(
-    "SELECT ",
+    "SELECT receipt.* FROM unnest($1::bytea[]) AS wanted (digest) CROSS JOIN LATERAL (SELECT ",
     receipt_columns!(),
-    " FROM receipt_ledger.receipt WHERE key_digest = ANY($1::bytea[])"
+    " FROM receipt_ledger.receipt WHERE receipt.key_digest = wanted.digest OFFSET 0) AS receipt"
 );
 
 /// One row in any case: the head, and beside it what is stored for a key, if anything is.
 const LOOK: &str = concat!(
     "SELECT ",
     head_columns!(),
-    ", receipt.* FROM (VALUES (true)) AS always LEFT JOIN (SELECT ",
-    receipt_columns!(),
-    " FROM receipt_ledger.receipt WHERE key_digest = $1::bytea) AS receipt ON true"
+    ", receipt.* FROM (SELECT) AS always LEFT JOIN receipt_ledger.receipt ON key_digest = $1::bytea"
 );
 
 /// In one order for everybody, so that two callers do not wait for each other.
 const LOCK: &str = concat!(
-    "SELECT ",
+    "SELECT receipt.* FROM (SELECT digest FROM unnest($1::bytea[]) AS given (digest) ORDER BY digest) AS wanted \
+     CROSS JOIN LATERAL (SELECT ",
     receipt_columns!(),
-    " FROM receipt_ledger.receipt WHERE key_digest = ANY($1::bytea[]) ORDER BY receipt.key_digest FOR UPDATE"
+    " FROM receipt_ledger.receipt WHERE receipt.key_digest = wanted.digest FOR UPDATE) AS receipt"
 );
 
 const HAS_CONFLICT: &str = "\

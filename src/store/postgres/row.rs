@@ -10,10 +10,10 @@ use crate::receipt::{
 /// Every column of a row of `receipt_ledger.receipt`, as [`stored`] reads it.
 macro_rules! receipt_columns {
     () => {
-        "id, encode(key_digest, 'hex') AS key_digest, token, attempt, key, fingerprint, state, owner, run, amount, \
+        "id, key_digest, token, attempt, key, fingerprint, state, owner, run, amount, \
          currency, created_at_ms, updated_at_ms, first_reserved_at_ms, attempt_started_at_ms, \
          lease_expires_at_ms, settled_at_ms, settled_by, late_success, contested, reason, result, \
-         encode(fingerprint_digest, 'hex') AS fingerprint_digest, outcome"
+         fingerprint_digest, outcome"
     };
 }
 pub(super) use receipt_columns;
@@ -57,6 +57,18 @@ pub(super) fn moment(text: &str) -> Option<Timestamp> {
     text.parse().ok().and_then(Timestamp::from_ms)
 }
 
+/// Seconds since 1970 with any part of a second behind a point; what is less than a millisecond is left out.
+pub(super) fn seconds(text: &str) -> Option<Timestamp> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(part) {
+        return None;
+    }
+    let ms: i64 = format!("{part:0<3}")[..3].parse().ok()?;
+    let whole_ms = whole.parse::<i64>().ok()?.checked_mul(1000)?;
+    Timestamp::from_ms(whole_ms.checked_add(ms)?)
+}
+
 /// `t` or `f`.
 pub(super) fn flag(text: &str) -> Option<bool> {
     match text {
@@ -66,23 +78,42 @@ pub(super) fn flag(text: &str) -> Option<bool> {
     }
 }
 
-/// Bytes written as hexadecimal digits.
-pub(super) fn bytes<const N: usize>(hex: &str) -> Option<[u8; N]> {
-    let bytes = bytes_of_any_length(hex)?;
-    bytes.try_into().ok()
+/// So many bytes: see [`any_bytes`].
+pub(super) fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
+    any_bytes(text)?.try_into().ok()
 }
 
-/// As [`bytes`], however many there are.
-pub(super) fn bytes_of_any_length(hex: &str) -> Option<Vec<u8>> {
-    let digits = hex.as_bytes().chunks(2);
-    digits
-        .map(|pair| {
-            let pair = std::str::from_utf8(pair)
-                .ok()
-                .filter(|pair| pair.len() == 2)?;
-            u8::from_str_radix(pair, 16).ok()
-        })
-        .collect()
+/// Bytes as the server writes them: `\x` and hexadecimal digits or, where `bytea_output` says so, as they are with
+/// backslashes doubled and what cannot be printed in octal.
+pub(super) fn any_bytes(text: &str) -> Option<Vec<u8>> {
+    let Some(digits) = text.strip_prefix("\\x") else {
+        return escaped(text.as_bytes());
+    };
+    let digit = |digit: u8| char::from(digit).to_digit(16);
+    let pairs = digits.as_bytes().chunks(2).map(|pair| match *pair {
+        [high, low] => u8::try_from(digit(high)? << 4 | digit(low)?).ok(),
+        _ => None,
+    });
+    pairs.collect()
+}
+
+fn escaped(mut text: &[u8]) -> Option<Vec<u8>> {
+    let octal = |digit: u8| char::from(digit).to_digit(8);
+    let mut bytes = Vec::with_capacity(text.len());
+    loop {
+        let (byte, rest) = match *text {
+            [] => return Some(bytes),
+            [b'\\', b'\\', ref rest @ ..] => (b'\\', rest),
+            [b'\\', a, b, c, ref rest @ ..] => {
+                let byte = octal(a)? << 6 | octal(b)? << 3 | octal(c)?;
+                (u8::try_from(byte).ok()?, rest)
+            }
+            [b'\\', ..] => return None,
+            [byte, ref rest @ ..] => (byte, rest),
+        };
+        bytes.push(byte);
+        text = rest;
+    }
 }
 
 /// What is stored for a key, whole or pruned.
@@ -139,8 +170,8 @@ fn pruned(row: &Row) -> Result<Pruned, Trouble> {
         _ => None,
     })?;
     Ok(Pruned {
-        fingerprint: required(row, "fingerprint_digest", |hex| {
-            bytes(hex).map(FingerprintDigest)
+        fingerprint: required(row, "fingerprint_digest", |text| {
+            bytes(text).map(FingerprintDigest)
         })?,
         state,
         attempt: required(row, "attempt", number)?,
@@ -168,4 +199,36 @@ pub(super) fn history(row: &Row) -> Result<HistoryRow, Trouble> {
             detail: optional(row, "detail", |text| Some(text.to_owned()))?,
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_read_in_either_of_the_servers_ways_to_write_them() {
+        assert_eq!(any_bytes("\\x00ff5c61"), Some(vec![0, 255, b'\\', b'a']));
+        assert_eq!(
+            any_bytes("\\000\\377\\\\a"),
+            Some(vec![0, 255, b'\\', b'a'])
+        );
+        assert_eq!(
+            (any_bytes("\\x"), any_bytes("")),
+            (Some(vec![]), Some(vec![]))
+        );
+        for torn in ["\\x0", "\\x0g", "\\", "\\4", "\\400", "\\09a"] {
+            assert_eq!(any_bytes(torn), None, "{torn}");
+        }
+    }
+
+    #[test]
+    fn seconds_are_read_to_the_millisecond() {
+        let read = |text| seconds(text).map(|moment| moment.as_ms());
+        assert_eq!(read("1764467578.891999"), Some(1_764_467_578_891));
+        assert_eq!(read("1764467578.05"), Some(1_764_467_578_050));
+        assert_eq!(read("12"), Some(12_000));
+        for other in ["", ".5", "-1.5", "1e9", "1.x"] {
+            assert_eq!(read(other), None, "{other}");
+        }
+    }
 }

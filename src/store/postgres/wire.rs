@@ -91,7 +91,7 @@ impl Wire {
 
     fn put(&mut self, statement: &Statement<'_>) -> Result<(), Fault> {
         let out = &mut self.outgoing;
-        frontend::parse("", statement.sql, [], out)?;
+        frontend::parse("", &statement.sql, [], out)?;
         let write = |value: &Option<String>, out: &mut BytesMut| match value {
             Some(text) => {
                 out.extend_from_slice(text.as_bytes());

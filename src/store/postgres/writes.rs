@@ -6,155 +6,40 @@
 use std::collections::HashMap;
 
 use super::array::Array;
+use super::columns::{self, HISTORY, PAYLOAD, PRUNED, RECEIPT};
 use super::error::Trouble;
 use super::meta::decides;
 use super::row::{self, Stored};
+use super::rows::Rows;
 use super::session::bytea;
 use super::wire::{Answer, Statement};
 use crate::decide::Change;
-use crate::receipt::{
-    Amount, Entry, Event, KeyDigest, Owner, Pruned, Receipt, ResultJson, RunId, SettledBy, State,
-    Text, Timestamp,
-};
-
-/// A receipt's columns, an array each.
-macro_rules! given {
-    () => {
-        " FROM unnest($2::bytea[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], \
-         $9::text[], $10::text[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], \
-         $16::bigint[], $17::text[], $18::boolean[], $19::boolean[], $20::text[], $21::text[]) \
-         AS given (key_digest, attempt, key, fingerprint, state, owner, run, amount, currency, created_at_ms, \
-         updated_at_ms, first_reserved_at_ms, attempt_started_at_ms, lease_expires_at_ms, settled_at_ms, \
-         settled_by, late_success, contested, reason, result)"
-    };
-}
-
-/// How many arrays that are.
-const COLUMNS: usize = 20;
-/// And for a row of history.
-const HISTORY_COLUMNS: usize = 7;
-
-/// New receipts with their history, which begins with them. `$from` yields the rows, `$id` and `$of` are the column that
-/// says in which order they come on record and what fills it, if the server is not to.
-macro_rules! insert {
-    ($rows:expr, $id:literal, $of:literal, $from:expr) => {
-        concat!(
-            "WITH ",
-            $rows,
-            "new AS (INSERT INTO receipt_ledger.receipt (",
-            $id,
-            "key_digest, token, attempt, key, fingerprint, state, owner, run, amount, \
-             currency, created_at_ms, updated_at_ms, first_reserved_at_ms, attempt_started_at_ms, lease_expires_at_ms, \
-             settled_at_ms, settled_by, late_success, contested, reason, result) ",
-            $of,
-            "key_digest, $1::uuid, attempt, key, fingerprint, state, owner, run, amount, currency, created_at_ms, \
-             updated_at_ms, first_reserved_at_ms, attempt_started_at_ms, lease_expires_at_ms, settled_at_ms, settled_by, \
-             late_success, contested, reason, result",
-            $from,
-            " ON CONFLICT (key_digest) DO NOTHING RETURNING id, key_digest), appended AS ( \
-             INSERT INTO receipt_ledger.history (receipt, sequence, at_ms, event, attempt, actor, detail) \
-             SELECT new.id, given.nth, given.at_ms, given.event, given.attempt, given.actor, given.detail \
-             FROM unnest($22::bytea[], $23::bigint[], $24::bigint[], $25::text[], $26::bigint[], $27::text[], $28::text[]) \
-                  AS given (key_digest, nth, at_ms, event, attempt, actor, detail) JOIN new USING (key_digest)) \
-             SELECT count(*) AS written FROM new"
-        )
-    };
-}
-
-/// One new receipt.
-const INSERT: &str = insert!("", "", "SELECT ", concat!(given!(), " WHERE ", decides!()));
-
-/// Many. They come on record in the order in which they are given, and are put into place in the order of their digests:
-/// one order for everybody, so that two groups with the same keys do not wait for each other.
-const INSERT_MANY: &str = insert!(
-    concat!(
-        "given AS MATERIALIZED (SELECT nextval('receipt_ledger.receipt_id_seq') AS id, given.*",
-        given!(),
-        " WHERE ",
-        decides!(),
-        "), "
-    ),
-    "id, ",
-    "OVERRIDING SYSTEM VALUE SELECT id, ",
-    " FROM given ORDER BY key_digest"
-);
-
-/// A row becomes what is given, whatever it was.
-macro_rules! set {
-    () => {
-        "token = $1::uuid, attempt = given.attempt, key = given.key, fingerprint = given.fingerprint, \
-         state = given.state, owner = given.owner, run = given.run, amount = given.amount, \
-         currency = given.currency, created_at_ms = given.created_at_ms, updated_at_ms = given.updated_at_ms, \
-         first_reserved_at_ms = given.first_reserved_at_ms, attempt_started_at_ms = given.attempt_started_at_ms, \
-         lease_expires_at_ms = given.lease_expires_at_ms, settled_at_ms = given.settled_at_ms, \
-         settled_by = given.settled_by, late_success = given.late_success, contested = given.contested, reason = given.reason, \
-         result = given.result, fingerprint_digest = NULL, outcome = NULL"
-    };
-}
-
-const UPDATE: &str = concat!(
-    "UPDATE receipt_ledger.receipt SET ",
-    set!(),
-    given!(),
-    " WHERE receipt.key_digest = given.key_digest"
-);
-
-/// A pruned receipt that is whole again comes last in the order in which receipts came on record.
-const UPDATE_PRUNED: &str = concat!(
-    "UPDATE receipt_ledger.receipt SET id = DEFAULT, ",
-    set!(),
-    given!(),
-    " WHERE receipt.key_digest = given.key_digest"
-);
-
-const MARK_PRUNED: &str = "\
-UPDATE receipt_ledger.receipt SET token = $1::uuid, outcome = given.outcome \
-FROM unnest($2::bytea[], $3::smallint[]) AS given (key_digest, outcome) \
-WHERE receipt.key_digest = given.key_digest";
+use crate::receipt::{Entry, Event, KeyDigest, Pruned, Receipt, State, Timestamp};
 
 const TOUCH: &str = "\
 UPDATE receipt_ledger.receipt SET token = $1::uuid WHERE key_digest = ANY($2::bytea[])";
 
-const APPEND: &str = "\
-INSERT INTO receipt_ledger.history (receipt, sequence, at_ms, event, attempt, actor, detail) \
-SELECT receipt.id, given.nth + coalesce((SELECT max(sequence) FROM receipt_ledger.history \
-                                         WHERE history.receipt = receipt.id), 0), \
-       given.at_ms, given.event, given.attempt, given.actor, given.detail \
-FROM unnest($2::bytea[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::text[], $8::text[]) \
-     AS given (key_digest, nth, at_ms, event, attempt, actor, detail) \
-JOIN receipt_ledger.receipt ON receipt.key_digest = given.key_digest AND receipt.token = $1::uuid \
-WHERE given.event <> 'conflict' \
-      OR NOT EXISTS (SELECT FROM receipt_ledger.history WHERE history.receipt = receipt.id \
-                     AND history.event = 'conflict' AND history.detail = given.detail)";
-
-const KEEP_PAYLOADS: &str = "\
-INSERT INTO receipt_ledger.payload (receipt, payload) \
-SELECT receipt.id, given.payload FROM unnest($2::bytea[], $3::bytea[]) AS given (key_digest, payload) \
-JOIN receipt_ledger.receipt ON receipt.key_digest = given.key_digest AND receipt.token = $1::uuid";
+/// The receipt that a row is of, if this transaction has written it.
+const OURS: &str = "receipt.key_digest = given.key_digest AND receipt.token = $1::uuid";
 
 /// What was performed needs its payload no longer.
 const ERASE_PAYLOADS: &str = "DELETE FROM receipt_ledger.payload WHERE receipt = ANY($1::bigint[])";
-
-/// Rows of receipts, column by column.
-#[derive(Debug, Default)]
-struct Receipts([Array; COLUMNS]);
 
 /// What is to be written.
 #[derive(Debug)]
 pub(super) struct Writes<'a> {
     token: &'a str,
-    new: Receipts,
-    new_count: u64,
-    changed: Receipts,
-    again: Receipts,
-    pruned: [Array; 2],
+    new: Rows,
+    changed: Rows,
+    again: Rows,
+    pruned: Rows,
     touched: Array,
     /// History of new receipts, and of others.
-    begun: [Array; HISTORY_COLUMNS],
-    appended: [Array; HISTORY_COLUMNS],
+    begun: Rows,
+    appended: Rows,
     /// How many rows of history each key gets.
     nth: HashMap<KeyDigest, u64>,
-    payloads: [Array; 2],
+    payloads: Rows,
     performed: Array,
 }
 
@@ -163,16 +48,15 @@ impl<'a> Writes<'a> {
     pub(super) fn new(token: &'a str) -> Writes<'a> {
         Writes {
             token,
-            new: Receipts::default(),
-            new_count: 0,
-            changed: Receipts::default(),
-            again: Receipts::default(),
-            pruned: Default::default(),
+            new: Rows::new(RECEIPT),
+            changed: Rows::new(RECEIPT),
+            again: Rows::new(RECEIPT),
+            pruned: Rows::new(PRUNED),
             touched: Array::default(),
-            begun: Default::default(),
-            appended: Default::default(),
+            begun: Rows::new(HISTORY),
+            appended: Rows::new(HISTORY),
             nth: HashMap::new(),
-            payloads: Default::default(),
+            payloads: Rows::new(PAYLOAD),
             performed: Array::default(),
         }
     }
@@ -183,11 +67,11 @@ impl<'a> Writes<'a> {
 
     /// Whether the first statement wrote all that is new, and nobody else was first with any of it.
     pub(super) fn all_are_new(&self, first: &Answer) -> Result<bool, Trouble> {
-        if self.new_count == 0 {
+        if self.new.count() == 0 {
             return Ok(true);
         }
         let row = first.rows.first().ok_or(Trouble::Impossible("written"))?;
-        Ok(row::required(row, "written", row::number::<u64>)? == self.new_count)
+        Ok(row::required(row, "written", row::number::<u64>)? == self.new.count())
     }
 
     /// What a rule wants kept for a key. A key may come once.
@@ -210,8 +94,8 @@ impl<'a> Writes<'a> {
             && stored.is_none()
             && !change.entry.as_ref().is_some_and(performed)
         {
-            self.payloads[0].push(Some(&text));
-            self.payloads[1].push(Some(&bytea(payload)));
+            self.payloads
+                .push([Some(text.clone()), Some(bytea(payload))]);
         }
         for event in &change.events {
             self.append(digest, &text, stored.is_none(), event, now);
@@ -220,14 +104,11 @@ impl<'a> Writes<'a> {
 
     fn put(&mut self, digest: &str, stored: Option<&Stored>, receipt: &Receipt) {
         let receipts = match stored.map(|stored| &stored.entry) {
-            None => {
-                self.new_count += 1;
-                &mut self.new
-            }
+            None => &mut self.new,
             Some(Entry::Whole(_)) => &mut self.changed,
             Some(Entry::Pruned(_)) => &mut self.again,
         };
-        receipts.push(digest, receipt);
+        receipts.push(columns::of(digest, receipt));
         if let Some(stored) = stored
             && receipt.stored_state == State::Succeeded
         {
@@ -236,8 +117,8 @@ impl<'a> Writes<'a> {
     }
 
     fn mark(&mut self, digest: &str, pruned: &Pruned) {
-        self.pruned[0].push(Some(digest));
-        self.pruned[1].push(Some(row::outcome(pruned)));
+        let outcome = row::outcome(pruned).to_owned();
+        self.pruned.push([Some(digest.to_owned()), Some(outcome)]);
     }
 
     /// A row of history, of a new receipt or of one that is there. A conflict with a fingerprint that is known is left out.
@@ -265,88 +146,139 @@ impl<'a> Writes<'a> {
         } else {
             &mut self.appended
         };
-        for (array, value) in appended.iter_mut().zip(values) {
-            array.push(value.as_deref());
-        }
+        appended.push(values);
     }
 
     /// The statements, in the order in which they must be taken: rows that are new first, if there are any.
     pub(super) fn statements(&self) -> Vec<Statement<'static>> {
         let mut statements = Vec::new();
-        let with_token = |sql| Statement::new(sql).with(self.token);
-        let insert = if self.new_count > 1 {
-            INSERT_MANY
-        } else {
-            INSERT
-        };
-        for (sql, receipts) in [
-            (insert, &self.new),
-            (UPDATE, &self.changed),
-            (UPDATE_PRUNED, &self.again),
-        ] {
-            if !receipts.0[0].is_empty() {
-                let arrays = receipts.0.iter();
-                let begun = self.begun.iter().filter(|_| sql == insert);
-                let arrays = arrays.chain(begun).cloned();
-                statements.push(arrays.fold(with_token(sql), Statement::with));
-            }
+        if self.new.count() > 0 {
+            statements.push(self.insert());
         }
-        if !self.pruned[0].is_empty() {
-            let arrays = self.pruned.iter().cloned();
-            statements.push(arrays.fold(with_token(MARK_PRUNED), Statement::with));
+        if self.changed.count() > 0 {
+            statements.push(self.update(&self.changed, ""));
+        }
+        if self.again.count() > 0 {
+            // Whole again, it comes last in the order in which receipts came on record.
+            statements.push(self.update(&self.again, "id = DEFAULT, "));
+        }
+        if self.pruned.count() > 0 {
+            statements.push(self.with_rows(&self.pruned, |given| {
+                format!(
+                    "UPDATE receipt_ledger.receipt SET token = $1::uuid, outcome = given.outcome FROM {given} \
+                     WHERE receipt.key_digest = given.key_digest"
+                )
+            }));
         }
         if !self.touched.is_empty() {
-            statements.push(with_token(TOUCH).with(self.touched.clone()));
+            let touch = Statement::new(TOUCH).with(self.token);
+            statements.push(touch.with(self.touched.clone()));
         }
-        if !self.payloads[0].is_empty() {
-            let arrays = self.payloads.iter().cloned();
-            statements.push(arrays.fold(with_token(KEEP_PAYLOADS), Statement::with));
+        if self.payloads.count() > 0 {
+            statements.push(self.with_rows(&self.payloads, |given| {
+                format!(
+                    "INSERT INTO receipt_ledger.payload (receipt, payload) SELECT receipt.id, given.payload FROM {given} \
+                     JOIN receipt_ledger.receipt ON {OURS}"
+                )
+            }));
         }
-        if !self.appended[0].is_empty() {
-            let arrays = self.appended.iter().cloned();
-            statements.push(arrays.fold(with_token(APPEND), Statement::with));
+        if self.appended.count() > 0 {
+            statements.push(self.append_statement());
         }
         if !self.performed.is_empty() {
             statements.push(Statement::new(ERASE_PAYLOADS).with(self.performed.clone()));
         }
         statements
     }
-}
 
-impl Receipts {
-    fn push(&mut self, digest: &str, receipt: &Receipt) {
-        let ms = |moment: Option<Timestamp>| moment.map(|moment| moment.as_ms().to_string());
-        let owned = |text: &str| Some(text.to_owned());
-        let amount = receipt.amount.as_ref();
-        let flag = |flag| owned(if flag { "t" } else { "f" });
-        let values: [Option<String>; COLUMNS] = [
-            owned(digest),
-            Some(receipt.attempt.to_string()),
-            owned(receipt.key.as_str()),
-            owned(receipt.fingerprint.as_str()),
-            owned(receipt.stored_state.as_str()),
-            receipt.owner.as_ref().map(Owner::as_str).and_then(owned),
-            receipt.run.as_ref().map(RunId::as_str).and_then(owned),
-            amount.map(Amount::value).and_then(owned),
-            amount.map(Amount::currency).and_then(owned),
-            ms(Some(receipt.created_at)),
-            ms(Some(receipt.updated_at)),
-            ms(receipt.first_reserved_at),
-            ms(receipt.attempt_started_at),
-            ms(receipt.lease_expires_at),
-            ms(receipt.settled_at),
-            receipt.settled_by.map(SettledBy::as_str).and_then(owned),
-            flag(receipt.late_success),
-            flag(receipt.contested),
-            receipt.reason.as_ref().map(Text::as_str).and_then(owned),
-            receipt
-                .result
-                .as_ref()
-                .map(ResultJson::as_str)
-                .and_then(owned),
-        ];
-        for (array, value) in self.0.iter_mut().zip(values) {
-            array.push(value.as_deref());
+    /// A statement over rows, whose first value is the token.
+    fn with_rows(&self, rows: &Rows, sql: impl FnOnce(&str) -> String) -> Statement<'static> {
+        let given = rows.given(1);
+        let statement = Statement::made(sql(&given.sql)).with(self.token);
+        given
+            .values
+            .into_iter()
+            .fold(statement, Statement::with_optional)
+    }
+
+    /// New receipts with their history, which begins with them. Of many the order in which they are given is the one in
+    /// which they come on record; they are put into place in the order of their digests, one order for everybody, so that
+    /// two groups with the same keys do not wait for each other.
+    fn insert(&self) -> Statement<'static> {
+        let receipts = self.new.given(1);
+        let names = receipts.names();
+        let given = format!("FROM {} WHERE {}", receipts.sql, decides!());
+        let new = if self.new.count() > 1 {
+            format!(
+                "given AS MATERIALIZED (SELECT nextval('receipt_ledger.receipt_id_seq') AS id, given.* {given}), \
+                 new AS (INSERT INTO receipt_ledger.receipt (id, token, {names}) OVERRIDING SYSTEM VALUE \
+                 SELECT id, $1::uuid, {names} FROM given ORDER BY key_digest"
+            )
+        } else {
+            format!(
+                "new AS (INSERT INTO receipt_ledger.receipt (token, {names}) SELECT $1::uuid, {names} {given}"
+            )
+        };
+        let (history, values) = self.begun_with(1 + receipts.values.len());
+        let sql = format!(
+            "WITH {new} ON CONFLICT (key_digest) DO NOTHING RETURNING id, key_digest){history} \
+             SELECT count(*) AS written FROM new"
+        );
+        let statement = Statement::made(sql).with(self.token);
+        let values = receipts.values.into_iter().chain(values);
+        values.fold(statement, Statement::with_optional)
+    }
+
+    /// The part of that statement which writes the history of what is `new`, if any has one.
+    fn begun_with(&self, behind: usize) -> (String, Vec<Option<String>>) {
+        if self.begun.count() == 0 {
+            return (String::new(), Vec::new());
         }
+        let given = self.begun.given(behind);
+        let columns = given.names().replacen("key_digest", "receipt", 1);
+        let values = given.names().replacen("key_digest", "new.id", 1);
+        let sql = format!(
+            ", appended AS (INSERT INTO receipt_ledger.history ({columns}) SELECT {values} FROM {} \
+             JOIN new USING (key_digest))",
+            given.sql
+        );
+        (sql, given.values)
+    }
+
+    /// Rows become what is given, whatever they were.
+    fn update(&self, receipts: &Rows, first: &str) -> Statement<'static> {
+        self.with_rows(receipts, |given| {
+            format!(
+                "UPDATE receipt_ledger.receipt SET {first}token = $1::uuid, {}, fingerprint_digest = NULL, outcome = NULL \
+                 FROM {given} WHERE receipt.key_digest = given.key_digest",
+                receipts.set()
+            )
+        })
+    }
+
+    /// History of receipts that were there, behind what there is. A conflict that is known already is left out.
+    fn append_statement(&self) -> Statement<'static> {
+        let given = self.appended.given(1);
+        let columns = given.names().replacen("key_digest", "receipt", 1);
+        let values = given.qualified();
+        let values = values.replacen("given.key_digest", "receipt.id", 1);
+        let values = values.replacen("given.sequence", "given.sequence + last.sequence", 1);
+        // A conflict has the other fingerprint as its detail: without any, there is none.
+        let is_new = if given.has("detail") {
+            "given.event <> 'conflict' \
+             OR NOT EXISTS (SELECT FROM receipt_ledger.history WHERE history.receipt = receipt.id \
+                            AND history.event = 'conflict' AND history.detail = given.detail)"
+        } else {
+            "true"
+        };
+        self.with_rows(&self.appended, |given| {
+            format!(
+                "INSERT INTO receipt_ledger.history ({columns}) SELECT {values} FROM {given} \
+                 JOIN receipt_ledger.receipt ON {OURS} \
+                 CROSS JOIN LATERAL (SELECT coalesce(max(history.sequence), 0) AS sequence FROM receipt_ledger.history \
+                                     WHERE history.receipt = receipt.id) AS last \
+                 WHERE {is_new}"
+            )
+        })
     }
 }
