@@ -1,7 +1,7 @@
 //! What the ledger and its server say of themselves, with the server's clock.
 
 use super::error::Trouble;
-use super::row::{flag, number, optional, required, seconds};
+use super::row::{flag, number, required, seconds};
 use super::schema;
 use super::session::Session;
 use super::wire::{Answer, Statement};
@@ -9,19 +9,18 @@ use crate::error::Error;
 use crate::receipt::Timestamp;
 use crate::store::Standing;
 
-/// The columns that [`Head::of`] reads. Every value that the ledger keeps of itself is a word, in one answer.
+/// The columns that [`Head::of`] reads, for each word that the ledger keeps of itself; there is always one.
 macro_rules! head_columns {
     () => {
-        "extract(epoch FROM clock_timestamp()) AS now_s, \
+        "name, value, extract(epoch FROM clock_timestamp()) AS now_s, \
          current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit, \
-         pg_is_in_recovery() AS standby, \
-         (SELECT string_agg(name || '=' || value, ' ') FROM receipt_ledger.meta) AS meta"
+         pg_is_in_recovery() AS standby"
     };
 }
 pub(super) use head_columns;
 
 /// Asked behind whatever was locked, so that the clock is read after.
-pub(super) const HEAD: &str = concat!("SELECT ", head_columns!());
+pub(super) const HEAD: &str = concat!("SELECT ", head_columns!(), " FROM receipt_ledger.meta");
 
 /// What is asked of a transaction in the same statement that writes its first row: a commit counts, and the ledger
 /// decides. (`LOCK TABLE` stands before it, so nobody changes either meanwhile.)
@@ -54,12 +53,12 @@ pub(super) struct Head {
 impl Head {
     /// Reads the answer, and refuses a ledger that a newer version of the program has changed.
     pub(super) fn of(answer: &Answer, session: &Session) -> Result<Head, Trouble> {
-        let row = answer.rows.first().ok_or(Trouble::Impossible("now_s"))?;
-        let meta = optional(row, "meta", |meta| Some(meta.to_owned()))?.unwrap_or_default();
+        let row = answer.rows.first();
+        let row = row.ok_or(Trouble::Impossible("schema_version"))?;
         let kept = |wanted: &str| {
-            let words = meta.split(' ').filter_map(|word| word.split_once('='));
-            let mut found = words.filter(|(name, _)| *name == wanted);
-            found.next().map(|(_, value)| value)
+            let mut rows = answer.rows.iter();
+            let found = rows.find(|row| row.get("name") == Some(Some(wanted)))?;
+            found.get("value").flatten()
         };
         let version = kept("schema_version").and_then(number);
         let found = version.ok_or(Trouble::Impossible("schema_version"))?;

@@ -22,11 +22,11 @@ const FIND: &str = concat!(
     " FROM receipt_ledger.receipt WHERE receipt.key_digest = wanted.digest OFFSET 0) AS receipt"
 );
 
-/// One row in any case: the head, and beside it what is stored for a key, if anything is.
+/// The head, and beside it what is stored for a key, if anything is.
 const LOOK: &str = concat!(
     "SELECT ",
     head_columns!(),
-    ", receipt.* FROM (SELECT) AS always LEFT JOIN receipt_ledger.receipt ON key_digest = $1::bytea"
+    ", receipt.* FROM receipt_ledger.meta LEFT JOIN receipt_ledger.receipt ON key_digest = $1::bytea"
 );
 
 /// In one order for everybody, so that two callers do not wait for each other.

@@ -30,6 +30,8 @@ pub(super) struct Given {
     pub(super) sql: String,
     /// The columns that are there.
     columns: Vec<&'static str>,
+    /// Where each finds its value, or its values.
+    places: Vec<String>,
     /// The values that `sql` speaks of, in its order.
     pub(super) values: Vec<Option<String>>,
 }
@@ -81,16 +83,17 @@ impl Rows {
                 values.push(column.first.clone());
             }
         }
-        let places = places.join(", ");
+        let all = places.join(", ");
         let from = if many {
-            format!("unnest({places})")
+            format!("unnest({all})")
         } else {
-            format!("(VALUES ({places}))")
+            format!("(VALUES ({all}))")
         };
         let sql = format!("{from} AS given ({})", columns.join(", "));
         Given {
             sql,
             columns,
+            places,
             values,
         }
     }
@@ -121,6 +124,11 @@ impl Given {
         of_given.collect::<Vec<_>>().join(", ")
     }
 
+    /// The values of the only row, where there is one, with commas between.
+    pub(super) fn only(&self) -> String {
+        self.places.join(", ")
+    }
+
     /// Whether any row has a value in this column.
     pub(super) fn has(&self, column: &str) -> bool {
         self.columns.contains(&column)
@@ -143,7 +151,10 @@ mod tests {
         rows.push(row([Some("1"), None, Some("x")]));
         let given = rows.given(1);
         assert_eq!(given.sql, "(VALUES ($2::bigint, $3::text)) AS given (a, c)");
-        assert_eq!(given.names(), "a, c");
+        assert_eq!(
+            (given.names(), given.only()),
+            ("a, c".into(), "$2::bigint, $3::text".into())
+        );
         assert_eq!(given.values, [Some("1".to_owned()), Some("x".to_owned())]);
         assert_eq!(given.qualified(), "given.a, given.c");
         assert!(given.has("c") && !given.has("b"));
