@@ -86,12 +86,17 @@ impl Row {
     }
 }
 
+/// The constraint that keeps a second row of a key out.
+const ONE_ROW_A_KEY: &str = "receipt_key_digest_key";
+
 /// The server's own words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ServerError {
     /// Five characters of SQLSTATE.
     pub(super) code: String,
     pub(super) message: String,
+    /// Whether it is that a key has a row already.
+    pub(super) second_row: bool,
     /// Whether the connection ends with it.
     pub(super) fatal: bool,
     /// Which of the statements sent together it answers.
@@ -129,12 +134,14 @@ pub(super) fn server_error(
     statement: usize,
 ) -> io::Result<(ServerError, String)> {
     let (mut severity, mut code, mut message) = (String::new(), String::new(), String::new());
+    let mut second_row = false;
     while let Some(field) = fields.next()? {
         let value = String::from_utf8_lossy(field.value_bytes()).into_owned();
         match field.type_() {
             b'V' => severity = value,
             b'C' => code = value,
             b'M' => message = value,
+            b'n' => second_row = value == ONE_ROW_A_KEY,
             _ => {}
         }
     }
@@ -142,6 +149,7 @@ pub(super) fn server_error(
     let error = ServerError {
         code,
         message,
+        second_row,
         fatal,
         statement,
     };

@@ -30,6 +30,8 @@ impl From<Fault> for Trouble {
         match fault {
             // The session has ended with it, before a COMMIT could have been taken.
             Fault::Server(error) if error.fatal => Trouble::Lost(io::Error::other(error.message)),
+            // A key that was new has a row by now.
+            Fault::Server(error) if error.second_row => Trouble::Rival,
             Fault::Server(error) => Trouble::Server(error),
             Fault::Lost(error) => Trouble::Lost(error),
             Fault::Late => Trouble::Lost(io::Error::new(

@@ -23,7 +23,7 @@ CREATE TABLE receipt_ledger.meta (
 
 CREATE TABLE receipt_ledger.receipt (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    key_digest bytea NOT NULL UNIQUE CHECK (octet_length(key_digest) = 16),
+    key_digest bytea NOT NULL CONSTRAINT receipt_key_digest_key UNIQUE CHECK (octet_length(key_digest) = 16),
     -- What the last call that changed this row wrote, known to it alone.
     token uuid NOT NULL,
     attempt bigint NOT NULL CHECK (attempt BETWEEN 0 AND 4294967295),
