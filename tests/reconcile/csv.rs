@@ -1,5 +1,7 @@
 //! Reading CSV: what is taken, what is refused, and on which line.
 
+use std::io::Read as _;
+
 use receipt_ledger::receipt::Key;
 use receipt_ledger::reconcile::provider::{ColumnNames, Format, Reading};
 use receipt_ledger::reconcile::{Export, Rows};
@@ -337,5 +339,21 @@ fn the_ending_tells_the_format() {
         ("-", None),
     ] {
         assert_eq!(Format::by_ending(name), format, "{name}");
+    }
+}
+
+#[test]
+fn a_row_without_an_end_is_given_up_before_it_fills_the_memory() {
+    const MIB: u64 = 1024 * 1024;
+    for beginning in ["key\n\"", "key\n", "\""] {
+        let mut endless = std::io::repeat(b'a').take(64 * MIB);
+        let source = beginning.as_bytes().chain(&mut endless);
+        let told = usual().read(Format::Csv, source).unwrap_err().to_string();
+        assert!(
+            told.ends_with(": the row is longer than 4194304 bytes"),
+            "{told}"
+        );
+        let taken = 64 * MIB - endless.limit();
+        assert!(taken < 5 * MIB, "{taken} bytes were read");
     }
 }
