@@ -198,3 +198,41 @@ fn what_changes_nothing_costs_no_sync_at_all() {
         assert_eq!(synced(&events, &ledger), Vec::<String>::new(), "{call}");
     }
 }
+
+#[test]
+fn an_old_log_is_surely_gone_before_a_copy_takes_the_ledgers_name() {
+    if !can_trace() {
+        return;
+    }
+    let ledger = Scratch::with_ledger();
+    ledger.run("reserve --key a --fingerprint v1");
+    let copied = ledger.run("backup --to copy.db");
+    assert_eq!(copied.code, 0, "{copied:?}");
+    ledger.run("reserve --key b --fingerprint v1");
+    let (told, events) = traced(&ledger, &["restore", "--from", "copy.db"]);
+    assert_eq!(told.code, 0, "{told:?}");
+    let is = |path: &str, name: &str| ledger.path(name).to_str() == Some(path);
+    let folder = ledger.path("");
+    let is_folder = |path: &str| std::path::Path::new(path) == folder;
+    let (mut removed, mut synced, mut renamed) = (false, false, 0);
+    for event in &events {
+        match event {
+            Event::Removed { path } if is(path, "receipts.db-wal") => removed = true,
+            Event::Synced { path } if is_folder(path) => synced = removed,
+            Event::Renamed { to, .. } if is(to, "receipts.db") => {
+                assert!(synced, "the old log could come back: {events:?}");
+                renamed += 1;
+                synced = false;
+            }
+            Event::Opened { .. }
+            | Event::Wrote { .. }
+            | Event::Cut { .. }
+            | Event::Synced { .. }
+            | Event::Renamed { .. }
+            | Event::Removed { .. }
+            | Event::Said { .. } => {}
+        }
+    }
+    assert_eq!(renamed, 1, "{events:?}");
+    assert!(synced, "the new name could be lost: {events:?}");
+}
