@@ -1,7 +1,7 @@
 //! Rows that a statement is given: values for columns of a table, one row or many.
 //!
 //! Only columns in which a row has a value are sent. One row goes as values, which the server plans in a fraction of the
-//! time that arrays take; many go as an array for each column.
+//! time that arrays take; many go as an array for each column, or as one value where all rows have the same.
 
 use super::array::Array;
 
@@ -20,11 +20,13 @@ pub(super) struct Rows {
 #[derive(Debug, Clone, Default)]
 struct Values {
     first: Option<String>,
+    /// Whether some row has another than the first.
+    differ: bool,
     all: Array,
 }
 
 /// Rows as a statement takes them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Given {
     /// What stands behind FROM; the rows are called `given`.
     pub(super) sql: String,
@@ -51,6 +53,8 @@ impl Rows {
             values.all.push(value.as_deref());
             if self.count == 0 {
                 values.first = value;
+            } else {
+                values.differ |= values.first != value;
             }
         }
         self.count += 1;
@@ -65,37 +69,45 @@ impl Rows {
         !self.values[nth].all.is_empty()
     }
 
-    /// The rows for a statement whose earlier values are so many.
+    /// Whether this column goes as an array. The first does in any case: it says how many rows there are.
+    fn is_many(&self, nth: usize) -> bool {
+        self.count > 1 && (nth == 0 || self.values[nth].differ)
+    }
+
+    /// The rows for a statement whose earlier values are so many. No row lacks the first column.
     pub(super) fn given(&self, behind: usize) -> Given {
-        let many = self.count != 1;
-        let (mut places, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new());
-        for (nth, (name, kind)) in self.columns.iter().enumerate() {
-            if !self.is_given(nth) {
-                continue;
-            }
-            let (place, column) = (behind + values.len() + 1, &self.values[nth]);
-            columns.push(*name);
-            if many {
-                places.push(format!("${place}::{kind}[]"));
-                values.push(Some(column.all.clone().into()));
-            } else {
-                places.push(format!("${place}::{kind}"));
-                values.push(column.first.clone());
-            }
+        let given = (0..self.columns.len()).filter(|nth| self.is_given(*nth));
+        let (arrays, same): (Vec<_>, Vec<_>) = given.partition(|nth| self.is_many(*nth));
+        let mut given = Given::default();
+        for nth in &arrays {
+            let all = self.values[*nth].all.clone();
+            given.add(behind, self.columns[*nth], "[]", Some(all.into()));
         }
-        let all = places.join(", ");
-        let from = if many {
-            format!("unnest({all})")
+        let many = given.columns.join(", ");
+        let unnest = format!("unnest({}) AS given ({many})", given.places.join(", "));
+        for nth in same {
+            let first = self.values[nth].first.clone();
+            given.add(behind, self.columns[nth], "", first);
+        }
+        let (columns, places) = (
+            &given.columns[arrays.len()..],
+            &given.places[arrays.len()..],
+        );
+        given.sql = if arrays.is_empty() {
+            format!(
+                "(VALUES ({})) AS given ({})",
+                places.join(", "),
+                columns.join(", ")
+            )
+        } else if columns.is_empty() {
+            unnest
         } else {
-            format!("(VALUES ({all}))")
+            let named = places.iter().zip(columns);
+            let named = named.map(|(place, name)| format!("{place} AS {name}"));
+            let named = named.collect::<Vec<_>>().join(", ");
+            format!("(SELECT given.*, {named} FROM {unnest}) AS given")
         };
-        let sql = format!("{from} AS given ({})", columns.join(", "));
-        Given {
-            sql,
-            columns,
-            places,
-            values,
-        }
+        given
     }
 
     /// For UPDATE: every column becomes what is given, or NULL.
@@ -113,6 +125,14 @@ impl Rows {
 }
 
 impl Given {
+    fn add(&mut self, behind: usize, column: Column, of: &str, value: Option<String>) {
+        let (name, kind) = column;
+        self.values.push(value);
+        let nth = behind + self.values.len();
+        self.places.push(format!("${nth}::{kind}{of}"));
+        self.columns.push(name);
+    }
+
     /// The columns' names, with commas between.
     pub(super) fn names(&self) -> String {
         self.columns.join(", ")
@@ -159,6 +179,18 @@ mod tests {
         assert_eq!(given.qualified(), "given.a, given.c");
         assert!(given.has("c") && !given.has("b"));
         assert_eq!(rows.set(), "a = given.a, b = NULL, c = given.c");
+    }
+
+    #[test]
+    fn what_many_rows_have_in_common_goes_once() {
+        let mut rows = Rows::new(COLUMNS);
+        rows.push(row([Some("1"), Some("y"), Some("x")]));
+        rows.push(row([Some("2"), Some("y"), None]));
+        let given = rows.given(1);
+        let sql = "(SELECT given.*, $4::text AS b FROM unnest($2::bigint[], $3::text[]) AS given (a, c)) AS given";
+        assert_eq!(given.sql, sql);
+        assert_eq!(given.names(), "a, c, b");
+        assert_eq!(given.values[2].as_deref(), Some("y"));
     }
 
     #[test]
