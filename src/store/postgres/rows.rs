@@ -110,6 +110,20 @@ impl Rows {
         given
     }
 
+    /// What the rows hold beside their first column, if that is the same in all of them.
+    pub(super) fn alike(&self, behind: usize) -> Option<Given> {
+        let mut given = Given::default();
+        for (nth, column) in self.columns.iter().enumerate().skip(1) {
+            if self.values[nth].differ {
+                return None;
+            }
+            if self.is_given(nth) {
+                given.add(behind, *column, "", self.values[nth].first.clone());
+            }
+        }
+        Some(given)
+    }
+
     /// For UPDATE: every column becomes what is given, or NULL.
     pub(super) fn set(&self) -> String {
         let columns = self.columns.iter().enumerate();
@@ -191,6 +205,12 @@ mod tests {
         assert_eq!(given.sql, sql);
         assert_eq!(given.names(), "a, c, b");
         assert_eq!(given.values[2].as_deref(), Some("y"));
+        assert!(rows.alike(1).is_none());
+        let mut rows = Rows::new(COLUMNS);
+        rows.push(row([Some("1"), Some("y"), None]));
+        rows.push(row([Some("2"), Some("y"), None]));
+        let alike = rows.alike(4).map(|alike| (alike.names(), alike.only()));
+        assert_eq!(alike, Some(("b".to_owned(), "$5::text".to_owned())));
     }
 
     #[test]

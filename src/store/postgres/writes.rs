@@ -207,11 +207,28 @@ impl<'a> Writes<'a> {
     /// New receipts with their history, which begins with them.
     fn insert(&self) -> Statement<'static> {
         let receipts = self.new.given(1);
-        let history = self.begun.given(1 + receipts.values.len());
-        let sql = if self.new.count() == 1 && self.begun.count() == 1 {
-            insert_one(&receipts, &history)
-        } else {
-            insert_many(&receipts, (self.begun.count() > 0).then_some(&history))
+        let (behind, of_each) = (1 + receipts.values.len(), self.begun.count());
+        // One row each, for there is none that is not the first of its receipt.
+        let alike = self.begun.alike(behind);
+        let alike = alike.filter(|_| of_each == self.new.count());
+        let (sql, history) = match alike {
+            Some(history) if of_each == 1 => (insert_one(&receipts, &history), history),
+            Some(history) => {
+                let (columns, values) = (history.names(), history.only());
+                let appended = format!("(receipt, {columns}) SELECT id, {values} FROM given");
+                (insert_many(&receipts, Some(&appended)), history)
+            }
+            None if of_each == 0 => (insert_many(&receipts, None), Given::default()),
+            None => {
+                let history = self.begun.given(behind);
+                let columns = history.names().replacen("key_digest", "receipt", 1);
+                let values = history.names().replacen("key_digest", "new.id", 1);
+                let appended = format!(
+                    "({columns}) SELECT {values} FROM {} JOIN new USING (key_digest)",
+                    history.sql
+                );
+                (insert_many(&receipts, Some(&appended)), history)
+            }
         };
         let statement = Statement::made(sql).with(self.token);
         let values = receipts.values.into_iter().chain(history.values);
@@ -258,40 +275,31 @@ impl<'a> Writes<'a> {
 
 /// A new receipt with one row of history: the most frequent of all, and the quickest to plan.
 fn insert_one(receipt: &Given, history: &Given) -> String {
-    let columns = history.names().replacen("key_digest", "receipt", 1);
-    let of_history = history.only();
-    let (digest, values) = of_history.split_once(", ").unwrap_or_default();
     format!(
         "WITH new AS (INSERT INTO receipt_ledger.receipt (token, {}) SELECT $1::uuid, {} WHERE {} \
-         ON CONFLICT (key_digest) DO NOTHING RETURNING id, key_digest), \
-         appended AS (INSERT INTO receipt_ledger.history ({columns}) SELECT new.id, {values} FROM new \
-         WHERE new.key_digest = {digest}) \
+         ON CONFLICT (key_digest) DO NOTHING RETURNING id), \
+         appended AS (INSERT INTO receipt_ledger.history (receipt, {}) SELECT id, {} FROM new) \
          SELECT 1 AS written FROM new",
         receipt.names(),
         receipt.only(),
         decides!(),
+        history.names(),
+        history.only(),
     )
 }
 
 /// They come on record in the order in which they are given, and are put into place in the order of their digests: one
 /// order for everybody, so that two groups with the same keys do not wait for each other. Where somebody was first with one
 /// of them, the server refuses them all, which costs the others less than asking for each beforehand.
-fn insert_many(receipts: &Given, history: Option<&Given>) -> String {
+fn insert_many(receipts: &Given, history: Option<&str>) -> String {
     let names = receipts.names();
     let appended = history.map_or_else(String::new, |history| {
-        let columns = history.names().replacen("key_digest", "receipt", 1);
-        let values = history.names().replacen("key_digest", "new.id", 1);
-        format!(
-            ", appended AS (INSERT INTO receipt_ledger.history ({columns}) SELECT {values} FROM {} \
-             JOIN new USING (key_digest))",
-            history.sql
-        )
+        format!(", appended AS (INSERT INTO receipt_ledger.history {history})")
     });
     format!(
         "WITH given AS MATERIALIZED (SELECT nextval('receipt_ledger.receipt_id_seq') AS id, given.* FROM {} WHERE {}), \
          new AS (INSERT INTO receipt_ledger.receipt (id, token, {names}) OVERRIDING SYSTEM VALUE \
-         SELECT id, $1::uuid, {names} FROM given ORDER BY key_digest \
-         RETURNING id, key_digest){appended} \
+         SELECT id, $1::uuid, {names} FROM given ORDER BY key_digest RETURNING id, key_digest){appended} \
          SELECT count(*) AS written FROM new",
         receipts.sql,
         decides!(),
