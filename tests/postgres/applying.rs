@@ -99,3 +99,15 @@ fn sql_cannot_talk_the_commit_out_of_being_durable_nor_its_own_rows_of_the_ledge
     }
     ledger.says("verify", "verify=ok receipts=1\n");
 }
+
+#[test]
+fn a_constraint_of_yours_that_has_the_name_of_one_of_ours_is_told_as_yours() {
+    let ledger = Scratch::with_ledger();
+    ledger.sql("CREATE TABLE receipt (key_digest text UNIQUE); INSERT INTO receipt VALUES ('x')");
+    let said = apply(&ledger, "k", "INSERT INTO receipt VALUES ('x')");
+    assert!(
+        said.stderr.starts_with("error[invalid-input]: "),
+        "{said:?}"
+    );
+    ledger.refuses("show --key k", "not-found");
+}

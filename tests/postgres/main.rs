@@ -39,6 +39,7 @@ mod settling;
 mod table;
 
 mod cluster;
+mod groups;
 mod keeper;
 mod support;
 

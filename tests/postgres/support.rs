@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 #[path = "../support/mod.rs"]
-mod base;
+pub(crate) mod base;
 
 pub(crate) use base::{Said, binary, said};
 

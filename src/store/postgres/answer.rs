@@ -134,14 +134,15 @@ pub(super) fn server_error(
     statement: usize,
 ) -> io::Result<(ServerError, String)> {
     let (mut severity, mut code, mut message) = (String::new(), String::new(), String::new());
-    let mut second_row = false;
+    let (mut schema, mut constraint) = (String::new(), String::new());
     while let Some(field) = fields.next()? {
         let value = String::from_utf8_lossy(field.value_bytes()).into_owned();
         match field.type_() {
             b'V' => severity = value,
             b'C' => code = value,
             b'M' => message = value,
-            b'n' => second_row = value == ONE_ROW_A_KEY,
+            b's' => schema = value,
+            b'n' => constraint = value,
             _ => {}
         }
     }
@@ -149,7 +150,7 @@ pub(super) fn server_error(
     let error = ServerError {
         code,
         message,
-        second_row,
+        second_row: schema == "receipt_ledger" && constraint == ONE_ROW_A_KEY,
         fatal,
         statement,
     };

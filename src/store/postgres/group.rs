@@ -10,7 +10,7 @@ use super::commit::Proof;
 use super::error::Trouble;
 use super::meta::{self, Head};
 use super::patience::Patience;
-use super::receipts::{self, find, lock};
+use super::receipts::{self, RIVAL_WAIT, find, lock};
 use super::row::{self, Stored, number, required};
 use super::session::{Session, token};
 use super::wire::{Answer, Statement};
@@ -36,6 +36,8 @@ struct Item {
     broken: Option<&'static str>,
     entry: Option<Entry>,
     entry_changed: bool,
+    /// The first step that changed it: receipts come on record in that order.
+    changed_by: usize,
     events: Vec<Event>,
     payload: Option<Arc<[u8]>>,
     conflicts: Vec<Option<String>>,
@@ -52,20 +54,32 @@ pub(super) fn group(
     patience: Patience,
     steps: &mut [Step<'_>],
 ) -> Result<Vec<Result<(), Error>>, Trouble> {
-    let keys = keys(steps);
-    let array = receipts::digests(&keys);
-    let answers = session.ask(&[find(&array), Statement::new(meta::HEAD)], patience)?;
+    let array = receipts::digests(&keys(steps));
+    let mut statements = vec![find(&array), Statement::new(meta::HEAD)];
+    // A receipt that is shown with its history is shown as both were at one moment.
+    let shows = steps
+        .iter()
+        .any(|step| matches!(step, Step::Read(_, true, _)));
+    if shows {
+        statements.insert(0, Statement::new(receipts::VIEW));
+    }
+    let mut answers = session.ask(&statements, patience)?;
+    let answers = answers.split_off(answers.len() - 2);
     let head = Head::of(&answers[1], session)?;
     head.decides(session)?;
     let mut now = session.now(&head);
     let (mut items, mut done) = take(session, patience, steps, &answers[0], now)?;
+    if shows {
+        session.roll_back(patience);
+    }
     let changes = |items: &Items| items.values().any(Item::changes);
     if !changes(&items) {
         return Ok(done);
     }
     let decides_what_is_there = |item: &Item| item.changes() && item.stored.is_some();
-    let mut statements = Session::entering(patience);
+    let mut statements = Session::entering(patience.at_most(RIVAL_WAIT));
     if items.values().any(decides_what_is_there) {
+        statements = Session::entering(patience);
         statements.extend([lock(&array), Statement::new(meta::HEAD)]);
         let mut answers = session.ask(&statements, patience)?;
         let answers = answers.split_off(answers.len() - 2);
@@ -80,8 +94,12 @@ pub(super) fn group(
         }
         statements = Vec::new();
     }
-    match write(session, patience, statements, &keys, &items, now) {
+    match write(session, patience, statements, &items, now) {
         Ok(()) => Ok(done),
+        // Somebody is creating one of them: then the clock is read again.
+        Err(Trouble::Server(error)) if error.code == "55P03" && !patience.is_over() => {
+            Err(Trouble::Rival)
+        }
         // Something in one of them: only taken one at a time do they tell which.
         Err(Trouble::Server(error))
             if error.code.starts_with("22") || error.code.starts_with("23") =>
@@ -93,7 +111,7 @@ pub(super) fn group(
     }
 }
 
-/// Each key once, in the order in which it first comes: new receipts come on record in that order.
+/// Each key once.
 fn keys(steps: &[Step<'_>]) -> Vec<KeyDigest> {
     let mut seen = HashSet::new();
     let digests = steps.iter().map(|step| KeyDigest::of(key(step)));
@@ -192,7 +210,7 @@ fn take_all(
     items: &mut Items,
     now: Timestamp,
 ) -> Vec<Result<(), Error>> {
-    let mut take_one = |step: &mut Step<'_>| {
+    let mut take_one = |(nth, step): (usize, &mut Step<'_>)| {
         let key = key(step);
         let item = items.entry(KeyDigest::of(key)).or_default();
         if let Some(stored) = &item.stored {
@@ -202,7 +220,13 @@ fn take_all(
             return Err(Trouble::Impossible(column));
         }
         match step {
-            Step::Update(_, rule) => item.change(rule(item.entry.as_ref(), now), now),
+            Step::Update(_, rule) => {
+                let changed = item.changes();
+                item.change(rule(item.entry.as_ref(), now), now);
+                if !changed {
+                    item.changed_by = nth;
+                }
+            }
             Step::Read(_, with_history, reading) => {
                 let history = if *with_history {
                     item.history.clone()
@@ -221,6 +245,7 @@ fn take_all(
     let told = |trouble: Trouble| trouble.told("write to", session.name(), session.busy_timeout());
     steps
         .iter_mut()
+        .enumerate()
         .map(|step| take_one(step).map_err(told))
         .collect()
 }
@@ -273,18 +298,14 @@ fn write(
     session: &mut Session,
     patience: Patience,
     mut statements: Vec<Statement<'_>>,
-    order: &[KeyDigest],
     items: &Items,
     now: Timestamp,
 ) -> Result<(), Trouble> {
     let token = token()?;
     let mut writes = Writes::new(&token);
-    let mut first_changed = None;
-    for digest in order {
-        let Some(item) = items.get(digest).filter(|item| item.changes()) else {
-            continue;
-        };
-        first_changed.get_or_insert(*digest);
+    let mut changed: Vec<_> = items.iter().filter(|(_, item)| item.changes()).collect();
+    changed.sort_by_key(|(_, item)| item.changed_by);
+    for (digest, item) in &changed {
         writes.add(digest, item.stored.as_ref(), &item.as_change(), now);
     }
     let first = statements.len();
@@ -293,8 +314,8 @@ fn write(
     if !writes.all_are_new(&answers[first])? {
         return Err(Trouble::Rival);
     }
-    let proof = first_changed.map(|digest| Proof {
-        digest,
+    let proof = changed.first().map(|(digest, _)| Proof {
+        digest: **digest,
         token: &token,
     });
     session.commit(Vec::new(), proof, patience)?;

@@ -168,7 +168,7 @@ impl Import {
             return Ok(None);
         }
         let known = Known::of(session, group.items.iter().map(|(digest, _)| digest))?;
-        let mut writes = Writes::new(&self.token);
+        let mut writes = Writes::of_import(&self.token);
         let mut pruned_rows: [Array; 4] = Default::default();
         for (digest, item) in &group.items {
             match known.compare(session, digest, item)? {
@@ -195,8 +195,13 @@ impl Import {
             let insert = Statement::new(INSERT_PRUNED).with(self.token.as_str());
             statements.push(pruned_rows.into_iter().fold(insert, Statement::with));
         }
-        if !statements.is_empty() {
-            session.ask_without_limit(&statements)?;
+        if statements.is_empty() {
+            return Ok(None);
+        }
+        let answers = session.ask_without_limit(&statements)?;
+        if !writes.all_are_new(&answers[0])? {
+            let why = "the server did not take all of it";
+            return Err(meta::refuse(session, why.to_owned()));
         }
         Ok(None)
     }

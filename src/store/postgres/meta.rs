@@ -22,8 +22,15 @@ pub(super) use head_columns;
 /// Asked behind whatever was locked, so that the clock is read after.
 pub(super) const HEAD: &str = concat!("SELECT ", head_columns!(), " FROM receipt_ledger.meta");
 
-/// What is asked of a transaction in the same statement that writes its first row: a commit counts, and the ledger
-/// decides. (`LOCK TABLE` stands before it, so nobody changes either meanwhile.)
+/// What is asked of a transaction in the same statement that writes its first row: that its commit counts.
+macro_rules! counts {
+    () => {
+        "current_setting('synchronous_commit') IN ('on', 'remote_apply') AND current_setting('fsync') = 'on'"
+    };
+}
+pub(super) use counts;
+
+/// The same, and that the ledger decides. (`LOCK TABLE` stands before it, so nobody changes that meanwhile.)
 macro_rules! decides {
     () => {
         "current_setting('synchronous_commit') IN ('on', 'remote_apply') AND current_setting('fsync') = 'on' \

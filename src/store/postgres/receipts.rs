@@ -54,7 +54,7 @@ WHERE receipt = (SELECT id FROM receipt_ledger.receipt WHERE key_digest = $1::by
 pub(super) const VIEW: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// Longest wait for somebody who is creating the same receipt: then the clock is read again.
-const RIVAL_WAIT: Duration = Duration::from_millis(100);
+pub(super) const RIVAL_WAIT: Duration = Duration::from_millis(100);
 
 /// Digests as a value of type `bytea[]`.
 pub(super) fn digests<'a>(digests: impl IntoIterator<Item = &'a KeyDigest>) -> String {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::array::Array;
 use super::columns::{self, HISTORY, PAYLOAD, PRUNED, RECEIPT};
 use super::error::Trouble;
-use super::meta::decides;
+use super::meta::{counts, decides};
 use super::row::{self, Stored};
 use super::rows::{Given, Rows};
 use super::session::bytea;
@@ -29,9 +29,12 @@ const ERASE_PAYLOADS: &str = "DELETE FROM receipt_ledger.payload WHERE receipt =
 #[derive(Debug)]
 pub(super) struct Writes<'a> {
     token: &'a str,
+    /// What must hold where new rows are written.
+    only_if: &'static str,
     new: Rows,
     changed: Rows,
-    again: Rows,
+    /// Pruned receipts that are whole again, each by itself: they come on record one after the other.
+    again: Vec<Rows>,
     pruned: Rows,
     touched: Array,
     /// History of new receipts, and of others.
@@ -44,13 +47,14 @@ pub(super) struct Writes<'a> {
 }
 
 impl<'a> Writes<'a> {
-    /// Nothing yet. The token must be this transaction's alone.
+    /// Nothing yet. The token must be this transaction's alone. A ledger that does not decide takes nothing new.
     pub(super) fn new(token: &'a str) -> Writes<'a> {
         Writes {
             token,
+            only_if: decides!(),
             new: Rows::new(RECEIPT),
             changed: Rows::new(RECEIPT),
-            again: Rows::new(RECEIPT),
+            again: Vec::new(),
             pruned: Rows::new(PRUNED),
             touched: Array::default(),
             begun: Rows::new(HISTORY),
@@ -58,6 +62,14 @@ impl<'a> Writes<'a> {
             nth: HashMap::new(),
             payloads: Rows::new(PAYLOAD),
             performed: Array::default(),
+        }
+    }
+
+    /// The same for an import, which a copy may take, too.
+    pub(super) fn of_import(token: &'a str) -> Writes<'a> {
+        Writes {
+            only_if: counts!(),
+            ..Writes::new(token)
         }
     }
 
@@ -106,12 +118,16 @@ impl<'a> Writes<'a> {
     }
 
     fn put(&mut self, digest: &str, stored: Option<&Stored>, receipt: &Receipt) {
-        let receipts = match stored.map(|stored| &stored.entry) {
-            None => &mut self.new,
-            Some(Entry::Whole(_)) => &mut self.changed,
-            Some(Entry::Pruned(_)) => &mut self.again,
-        };
-        receipts.push(columns::of(digest, receipt));
+        let columns = columns::of(digest, receipt);
+        match stored.map(|stored| &stored.entry) {
+            None => self.new.push(columns),
+            Some(Entry::Whole(_)) => self.changed.push(columns),
+            Some(Entry::Pruned(_)) => {
+                let mut again = Rows::new(RECEIPT);
+                again.push(columns);
+                self.again.push(again);
+            }
+        }
         if let Some(stored) = stored
             && receipt.stored_state == State::Succeeded
         {
@@ -161,9 +177,8 @@ impl<'a> Writes<'a> {
         if self.changed.count() > 0 {
             statements.push(self.update(&self.changed, ""));
         }
-        if self.again.count() > 0 {
-            // Whole again, it comes last in the order in which receipts came on record.
-            statements.push(self.update(&self.again, "id = DEFAULT, "));
+        for again in &self.again {
+            statements.push(self.update(again, "id = DEFAULT, "));
         }
         if self.pruned.count() > 0 {
             statements.push(self.with_rows(&self.pruned, |given| {
@@ -212,13 +227,13 @@ impl<'a> Writes<'a> {
         let alike = self.begun.alike(behind);
         let alike = alike.filter(|_| of_each == self.new.count());
         let (sql, history) = match alike {
-            Some(history) if of_each == 1 => (insert_one(&receipts, &history), history),
+            Some(history) if of_each == 1 => (self.insert_one(&receipts, &history), history),
             Some(history) => {
                 let (columns, values) = (history.names(), history.only());
                 let appended = format!("(receipt, {columns}) SELECT id, {values} FROM given");
-                (insert_many(&receipts, Some(&appended)), history)
+                (self.insert_many(&receipts, Some(&appended)), history)
             }
-            None if of_each == 0 => (insert_many(&receipts, None), Given::default()),
+            None if of_each == 0 => (self.insert_many(&receipts, None), Given::default()),
             None => {
                 let history = self.begun.given(behind);
                 let columns = history.names().replacen("key_digest", "receipt", 1);
@@ -227,12 +242,44 @@ impl<'a> Writes<'a> {
                     "({columns}) SELECT {values} FROM {} JOIN new USING (key_digest)",
                     history.sql
                 );
-                (insert_many(&receipts, Some(&appended)), history)
+                (self.insert_many(&receipts, Some(&appended)), history)
             }
         };
         let statement = Statement::made(sql).with(self.token);
         let values = receipts.values.into_iter().chain(history.values);
         values.fold(statement, Statement::with_optional)
+    }
+
+    /// A new receipt with one row of history: the most frequent of all, and the quickest to plan.
+    fn insert_one(&self, receipt: &Given, history: &Given) -> String {
+        format!(
+            "WITH new AS (INSERT INTO receipt_ledger.receipt (token, {}) SELECT $1::uuid, {} WHERE {} \
+             ON CONFLICT (key_digest) DO NOTHING RETURNING id), \
+             appended AS (INSERT INTO receipt_ledger.history (receipt, {}) SELECT id, {} FROM new) \
+             SELECT 1 AS written FROM new",
+            receipt.names(),
+            receipt.only(),
+            self.only_if,
+            history.names(),
+            history.only(),
+        )
+    }
+
+    /// They come on record in the order in which they are given, and are put into place in the order of their digests: one
+    /// order for everybody, so that two groups with the same keys do not wait for each other. Where somebody was first with one
+    /// of them, the server refuses them all, which costs the others less than asking for each beforehand.
+    fn insert_many(&self, receipts: &Given, history: Option<&str>) -> String {
+        let names = receipts.names();
+        let appended = history.map_or_else(String::new, |history| {
+            format!(", appended AS (INSERT INTO receipt_ledger.history {history})")
+        });
+        format!(
+            "WITH given AS MATERIALIZED (SELECT nextval('receipt_ledger.receipt_id_seq') AS id, given.* FROM {} WHERE {}), \
+             new AS (INSERT INTO receipt_ledger.receipt (id, token, {names}) OVERRIDING SYSTEM VALUE \
+             SELECT id, $1::uuid, {names} FROM given ORDER BY key_digest RETURNING id, key_digest){appended} \
+             SELECT count(*) AS written FROM new",
+            receipts.sql, self.only_if,
+        )
     }
 
     /// Rows become what is given, whatever they were.
@@ -271,37 +318,4 @@ impl<'a> Writes<'a> {
             )
         })
     }
-}
-
-/// A new receipt with one row of history: the most frequent of all, and the quickest to plan.
-fn insert_one(receipt: &Given, history: &Given) -> String {
-    format!(
-        "WITH new AS (INSERT INTO receipt_ledger.receipt (token, {}) SELECT $1::uuid, {} WHERE {} \
-         ON CONFLICT (key_digest) DO NOTHING RETURNING id), \
-         appended AS (INSERT INTO receipt_ledger.history (receipt, {}) SELECT id, {} FROM new) \
-         SELECT 1 AS written FROM new",
-        receipt.names(),
-        receipt.only(),
-        decides!(),
-        history.names(),
-        history.only(),
-    )
-}
-
-/// They come on record in the order in which they are given, and are put into place in the order of their digests: one
-/// order for everybody, so that two groups with the same keys do not wait for each other. Where somebody was first with one
-/// of them, the server refuses them all, which costs the others less than asking for each beforehand.
-fn insert_many(receipts: &Given, history: Option<&str>) -> String {
-    let names = receipts.names();
-    let appended = history.map_or_else(String::new, |history| {
-        format!(", appended AS (INSERT INTO receipt_ledger.history {history})")
-    });
-    format!(
-        "WITH given AS MATERIALIZED (SELECT nextval('receipt_ledger.receipt_id_seq') AS id, given.* FROM {} WHERE {}), \
-         new AS (INSERT INTO receipt_ledger.receipt (id, token, {names}) OVERRIDING SYSTEM VALUE \
-         SELECT id, $1::uuid, {names} FROM given ORDER BY key_digest RETURNING id, key_digest){appended} \
-         SELECT count(*) AS written FROM new",
-        receipts.sql,
-        decides!(),
-    )
 }

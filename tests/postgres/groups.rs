@@ -1,0 +1,168 @@
+//! Many lines in one transaction on a server: the same answers, and the same order on record, as in a file (contract 7.4).
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::cluster::shared;
+use super::procs::alone;
+use super::support::{Said, Scratch, base, said};
+
+/// Feeds all these lines at once.
+fn batch(ledger: &base::Scratch, lines: &[&str]) -> Said {
+    std::fs::write(ledger.path("lines"), lines.join("\n")).unwrap();
+    let mut batch = ledger.command(["batch"]);
+    batch.stdin(std::fs::File::open(ledger.path("lines")).unwrap());
+    said(&batch.output().unwrap())
+}
+
+fn keys_in_order(ledger: &base::Scratch) -> Vec<String> {
+    let listed = ledger.run("list").stdout;
+    let keys = listed
+        .split(' ')
+        .filter_map(|word| word.strip_prefix("key="));
+    keys.map(str::to_owned).collect()
+}
+
+#[test]
+fn receipts_come_on_record_in_the_order_in_which_they_were_first_written() {
+    let server = Scratch::with_ledger();
+    let folder = Scratch::new();
+    let file = folder.at("receipts.db");
+    file.says("init", "created=true\n");
+    for ledger in [&*server, &file] {
+        for key in ["p1", "p2", "p3"] {
+            ledger.run(&format!("reserve --key {key} --fingerprint f"));
+            ledger.run(&format!("fail --key {key}"));
+        }
+        ledger.says("prune --older-than 0s", "pruned=3 kept_live=0\n");
+        let again = |key: &str| {
+            format!(
+                r#"{{"op":"reserve","key":"{key}","fingerprint":"f","allow_failed_retry":true}}"#
+            )
+        };
+        let told = batch(ledger, &[&again("p3"), &again("p1"), &again("p2")]);
+        assert_eq!(told.stdout.matches("\"RETRY\"").count(), 3, "{told:?}");
+        let told = batch(
+            ledger,
+            &[
+                r#"{"op":"succeed","key":"z1"}"#,
+                r#"{"op":"record","key":"z2","fingerprint":"f"}"#,
+                r#"{"op":"record","key":"z3","fingerprint":"f"}"#,
+                r#"{"op":"record","key":"z1","fingerprint":"f"}"#,
+                r#"{"op":"reserve","key":"z3","fingerprint":"f","owner":"w"}"#,
+                r#"{"op":"reserve","key":"z2","fingerprint":"g"}"#,
+            ],
+        );
+        assert_eq!(told.code, 2, "{told:?}");
+        let keys = keys_in_order(ledger);
+        assert_eq!(keys, ["p3", "p1", "p2", "z2", "z3", "z1"]);
+        let history = ledger.run("show --key z3 --history").stdout;
+        assert_eq!(history.matches("event=").count(), 2, "{history}");
+        let history = ledger.run("show --key z2 --history").stdout;
+        assert_eq!(history.matches("event=").count(), 2, "{history}");
+        ledger.says("verify", "verify=ok receipts=6\n");
+    }
+}
+
+#[test]
+fn a_lease_in_a_group_begins_when_its_key_is_held() {
+    let _alone = alone();
+    let ledger = Scratch::with_ledger();
+    let insert = "INSERT INTO receipt_ledger.receipt (key_digest, token, attempt, key, fingerprint, state, created_at_ms, \
+                  updated_at_ms, late_success, contested) \
+                  VALUES (substring(sha256('order:1') FROM 1 FOR 16), gen_random_uuid(), 0, 'order:1', 'v1', 'recorded', 1, 1, false, false)";
+    let mut holder = std::process::Command::new(shared().programs().join("psql"));
+    holder
+        .args(["-Xq", "-U", "postgres", "-h"])
+        .arg(&shared().folder);
+    holder.args([
+        "-p",
+        &shared().port.to_string(),
+        "-d",
+        &ledger.database,
+        "-c",
+    ]);
+    holder.arg(format!("BEGIN; {insert}; SELECT pg_sleep(3); ROLLBACK;"));
+    let mut holder = holder.stdout(Stdio::null()).spawn().unwrap();
+    let began = Instant::now();
+    let sleeps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
+    while ledger.sql(sleeps) == "0" {
+        assert!(began.elapsed() < Duration::from_secs(30));
+    }
+    let reserve =
+        |key: &str| format!(r#"{{"op":"reserve","key":"{key}","fingerprint":"v1","lease":"2s"}}"#);
+    let told = batch(&ledger, &[&reserve("order:1"), &reserve("order:2")]);
+    assert_eq!(told.stdout.matches("\"EXECUTE\"").count(), 2, "{told:?}");
+    ledger.says(
+        "reserve --key order:1 --fingerprint v1",
+        "decision=SKIP_IN_FLIGHT state=reserved attempt=1\n",
+    );
+    holder.wait().unwrap();
+}
+
+/// A `batch` that is told one line at a time.
+struct Coprocess(Child);
+
+impl Coprocess {
+    fn start(ledger: &Scratch) -> Coprocess {
+        let mut batch = ledger.command(["batch"]);
+        batch.stdin(Stdio::piped()).stdout(Stdio::piped());
+        Coprocess(batch.spawn().unwrap())
+    }
+
+    fn answers(mut self, mut next: impl FnMut(Option<&str>) -> Option<String>) {
+        let mut stdin = self.0.stdin.take().unwrap();
+        let mut stdout = BufReader::new(self.0.stdout.take().unwrap());
+        let mut line = next(None);
+        while let Some(asked) = line {
+            writeln!(stdin, "{asked}").unwrap();
+            let mut answer = String::new();
+            stdout.read_line(&mut answer).unwrap();
+            line = next(Some(&answer));
+        }
+        drop(stdin);
+        self.0.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_receipt_and_its_history_are_shown_as_they_were_at_one_moment() {
+    const SHOWN: usize = 300;
+    let ledger = Scratch::with_ledger();
+    ledger.run("reserve --key t --fingerprint f");
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut attempt = 0;
+            let mut fails = false;
+            Coprocess::start(&ledger).answers(|_| {
+                fails = !fails;
+                attempt += usize::from(fails);
+                let line = if fails {
+                    format!(r#"{{"op":"fail","key":"t","attempt":{attempt}}}"#)
+                } else {
+                    r#"{"op":"reserve","key":"t","fingerprint":"f","allow_failed_retry":true}"#
+                        .to_owned()
+                };
+                (!over.load(Ordering::SeqCst)).then_some(line)
+            });
+        });
+        let (mut shown, mut torn) = (0, Vec::new());
+        Coprocess::start(&ledger).answers(|answer| {
+            if let Some(answer) = answer {
+                shown += 1;
+                let answer: serde_json::Value = serde_json::from_str(answer).unwrap();
+                let last = answer["history"].as_array().unwrap().last().unwrap();
+                if (&last["event"], &last["attempt"]) != (&answer["state"], &answer["attempt"]) {
+                    torn.push(answer.to_string());
+                }
+            }
+            (shown < SHOWN).then(|| r#"{"op":"show","key":"t","history":true}"#.to_owned())
+        });
+        over.store(true, Ordering::SeqCst);
+        assert_eq!(torn, Vec::<String>::new());
+    });
+}
