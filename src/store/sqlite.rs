@@ -52,8 +52,8 @@ pub struct SqliteStore {
     busy_timeout: Duration,
     clock: Box<dyn Clock>,
     created: bool,
-    /// Whether it takes many steps at a time, and so folds much of the log back at once.
-    folds_much: bool,
+    /// How many pages of log are folded back at once, where many steps are taken at a time.
+    folds_at: Option<u64>,
     /// Why it cannot be written, where it can only be read.
     read_only: Option<String>,
 }
@@ -111,11 +111,12 @@ impl Store for SqliteStore {
     }
 
     fn group(&mut self, steps: &mut [Step<'_>]) -> Result<Vec<Result<(), Error>>, Error> {
-        if steps.len() > 1 {
-            group::expect_many(&self.connection).map_err(|error| {
+        if steps.len() > 1 || self.folds_at.is_some() {
+            let pages = group::expect_many(&self.connection, &self.place, self.folds_at);
+            let pages = pages.map_err(|error| {
                 Trouble::Sqlite(error).told("set up", &self.place.shown(), self.busy_timeout)
             })?;
-            self.folds_much = true;
+            self.folds_at = Some(pages);
         }
         match self.take_steps(steps, Care::None) {
             (Err(_), StepFailed(true)) => self.take_steps(steps, Care::Savepoints).0,

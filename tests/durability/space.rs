@@ -62,6 +62,26 @@ fn a_file_size_limit_is_an_error_and_no_death_and_every_earlier_answer_holds() {
 }
 
 #[test]
+fn a_log_that_may_not_grow_is_folded_back_in_time() {
+    const KEYS: u64 = 15_000;
+    let ledger = Scratch::with_ledger();
+    let line = |number: u64| {
+        let key = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        format!("{{\"op\":\"reserve\",\"key\":\"{key:016x}\",\"fingerprint\":\"v1\"}}\n")
+    };
+    let lines: String = (0..KEYS).map(line).collect();
+    std::fs::write(ledger.path("lines"), lines).unwrap();
+    // Three times what the ledger needs in the end, and less than a log that is never folded back would.
+    let script = r#"ulimit -f 24000 && exec "$0" "$@" < lines"#;
+    let mut batch = wrapped("sh", &["-c", script], &ledger.command(["batch"]));
+    let told = said(&batch.output().unwrap());
+    assert_eq!((told.stderr.as_str(), told.code), ("", 0));
+    let executed = told.stdout.matches("\"EXECUTE\"").count();
+    assert_eq!(u64::try_from(executed).unwrap(), KEYS);
+    assert_eq!(integrity(&ledger.path("receipts.db")), "ok");
+}
+
+#[test]
 fn a_file_size_limit_while_settling_loses_neither_the_attempt_nor_what_was_said() {
     let big = format!("\"{}\"", "x".repeat(60_000));
     let ledger = Scratch::with_ledger();

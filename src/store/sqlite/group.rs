@@ -5,6 +5,7 @@ use rusqlite::Connection;
 
 use super::Clock;
 use super::error::Trouble;
+use super::file::Place;
 use super::receipts::{self, Stored};
 use crate::receipt::Key;
 use crate::store::Step;
@@ -13,7 +14,14 @@ use crate::store::Step;
 const CACHE: &str = "PRAGMA cache_size = -36864";
 /// How many pages of log, 375 MiB, are folded back at once: what many groups have written to one page is written once.
 /// (After a kill the next call reads and folds such a log in less than half a second.)
-const CHECKPOINT: &str = "PRAGMA wal_autocheckpoint = 96000";
+const FOLD_PAGES_MAX: u64 = 96_000;
+/// What SQLite does by itself, and steps of that, so that the number does not change with every group.
+const FOLD_PAGES_MIN: u64 = 1_000;
+/// The log may take one part of so many of the room that there is: folding it back takes room, too, and a log that cannot
+/// grow any more is a ledger that takes nothing any more.
+const ROOM_PARTS: u64 = 4;
+/// What a page takes in the log, with its header.
+const LOG_PAGE_BYTES: u64 = 4096 + 24;
 
 /// What a step came to: its own trouble is its own. The outer error ends the group.
 pub(super) type Taken = Result<Result<(), Trouble>, Trouble>;
@@ -101,12 +109,46 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Makes a connection ready for many changes.
-pub(super) fn expect_many(connection: &Connection) -> rusqlite::Result<()> {
-    for pragma in [CACHE, CHECKPOINT] {
-        let mut statement = connection.prepare_cached(pragma)?;
-        let mut rows = statement.query([])?;
-        while rows.next()?.is_some() {}
+/// Makes a connection ready for many changes. Returns at how many pages the log is folded back, which `before` was the
+/// last time.
+pub(super) fn expect_many(
+    connection: &Connection,
+    place: &Place,
+    before: Option<u64>,
+) -> rusqlite::Result<u64> {
+    let pages = fold_pages(room_bytes(place));
+    if before != Some(pages) {
+        connection.execute_batch(&format!("{CACHE}; PRAGMA wal_autocheckpoint = {pages}"))?;
     }
-    Ok(())
+    Ok(pages)
+}
+
+/// How many pages of log there may be where so many bytes are free.
+fn fold_pages(room_bytes: u64) -> u64 {
+    let pages = room_bytes / ROOM_PARTS / LOG_PAGE_BYTES;
+    (pages - pages % FOLD_PAGES_MIN).clamp(FOLD_PAGES_MIN, FOLD_PAGES_MAX)
+}
+
+/// How far a file beside the ledger could grow: to the end of the disk, or to this process's limit.
+fn room_bytes(place: &Place) -> u64 {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    // What cannot be told is told by the write that fails.
+    let free = rustix::fs::statvfs(&place.path)
+        .map_or(u64::MAX, |disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+    limit.map_or(free, |limit| limit.min(free))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_takes_a_part_of_the_room_there_is_in_whole_thousands_of_pages() {
+        const MIB: u64 = 1024 * 1024;
+        assert_eq!(fold_pages(0), 1_000);
+        assert_eq!(fold_pages(16 * MIB), 1_000);
+        assert_eq!(fold_pages(200 * MIB), 12_000);
+        assert_eq!(fold_pages(2_000 * MIB), 96_000);
+        assert_eq!(fold_pages(u64::MAX), 96_000);
+    }
 }

@@ -40,7 +40,7 @@ impl SqliteStore {
                 busy_timeout,
                 clock: options.clock,
                 created,
-                folds_much: false,
+                folds_at: None,
                 read_only: None,
             }),
             Err(Error::Io {
@@ -161,7 +161,7 @@ impl SqliteStore {
             busy_timeout,
             clock,
             created: false,
-            folds_much: false,
+            folds_at: None,
             read_only,
         })
     }

@@ -42,7 +42,7 @@ impl SqliteStore {
         work: impl FnOnce(&Transaction<'_>, &dyn Clock) -> Result<T, Trouble>,
     ) -> Result<T, Error> {
         let began = Instant::now();
-        let turn = Turn::wait(&self.place.beside("-wal"), self.busy_timeout / 2);
+        let turn = Turn::wait(&self.place.beside("-wal"), self.busy_timeout);
         let waited = began.elapsed();
         if waited < AT_ONCE {
             return self.transact_in(turn, work);
@@ -80,7 +80,7 @@ impl SqliteStore {
             .and_then(|()| work(&transaction, &*self.clock))
             .map_err(told)?;
         // Others can decide while a commit folds the log back. Where that takes long, they shall.
-        let turn = Some(turn).filter(|_| !self.folds_much);
+        let turn = Some(turn).filter(|_| self.folds_at.is_none());
         transaction
             .commit()
             .map_err(|error| match error.sqlite_error_code() {

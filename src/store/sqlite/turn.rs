@@ -7,14 +7,19 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, Weak, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 
+/// Longest wait for a turn. A crowd has had its turns by then; a caller that was stopped while it was his may never end it.
+const LONGEST: Duration = Duration::from_millis(500);
 /// Enough for one system call.
 const STACK_BYTES: usize = 64 * 1024;
+
+/// Whether a thread of this process is waiting: there is one at most, also where nobody waits for it any more.
+static WAITING: Mutex<Weak<()>> = Mutex::new(Weak::new());
 
 /// A turn, over when it is dropped; or none.
 #[derive(Debug)]
@@ -23,12 +28,12 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// Waits for a turn, at most so long. The line forms at the log beside the database: SQLite takes no locks on that
-    /// file, so none is lost when this descriptor is closed.
-    pub(super) fn wait(log: &Path, longest: Duration) -> Turn {
+    /// Waits for a turn, at most half of the time there is to wait for everything. The line forms at the log beside the
+    /// database: SQLite takes no locks on that file, so none is lost when this descriptor is closed.
+    pub(super) fn wait(log: &Path, busy_timeout: Duration) -> Turn {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let held = match rustix::fs::open(log, flags, Mode::empty()) {
-            Ok(log) => in_line(File::from(log), longest),
+            Ok(log) => in_line(File::from(log), LONGEST.min(busy_timeout / 2)),
             Err(_) => None,
         };
         Turn { _held: held }
@@ -45,8 +50,24 @@ fn in_line(log: File, longest: Duration) -> Option<File> {
     // The kernel sets no limit to this wait, so another thread does the waiting. A turn that comes too late finds nobody
     // to take it, and is over.
     let (hand_over, turn) = mpsc::sync_channel(1);
-    let wait = move || log.lock().map(|()| hand_over.send(log));
+    let waits = waits()?;
+    let wait = move || {
+        let handed_over = log.lock().map(|()| hand_over.send(log));
+        drop(waits);
+        handed_over
+    };
     let waiting = thread::Builder::new().stack_size(STACK_BYTES).spawn(wait);
     waiting.ok()?;
     turn.recv_timeout(longest).ok()
+}
+
+/// What the only thread that waits holds, if none does yet.
+fn waits() -> Option<Arc<()>> {
+    let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
+    if waiting.strong_count() > 0 {
+        return None;
+    }
+    let waits = Arc::new(());
+    *waiting = Arc::downgrade(&waits);
+    Some(waits)
 }
