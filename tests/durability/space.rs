@@ -63,7 +63,7 @@ fn a_file_size_limit_is_an_error_and_no_death_and_every_earlier_answer_holds() {
 
 #[test]
 fn a_log_that_may_not_grow_is_folded_back_in_time() {
-    const KEYS: u64 = 15_000;
+    const KEYS: u64 = 30_000;
     let ledger = Scratch::with_ledger();
     let line = |number: u64| {
         let key = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -71,8 +71,8 @@ fn a_log_that_may_not_grow_is_folded_back_in_time() {
     };
     let lines: String = (0..KEYS).map(line).collect();
     std::fs::write(ledger.path("lines"), lines).unwrap();
-    // Three times what the ledger needs in the end, and less than a log that is never folded back would.
-    let script = r#"ulimit -f 24000 && exec "$0" "$@" < lines"#;
+    // Twice what the ledger needs in the end, and a third of what a log that is never folded back would.
+    let script = r#"ulimit -f 20000 && exec "$0" "$@" < lines"#;
     let mut batch = wrapped("sh", &["-c", script], &ledger.command(["batch"]));
     let told = said(&batch.output().unwrap());
     assert_eq!((told.stderr.as_str(), told.code), ("", 0));
