@@ -5,7 +5,7 @@
 //! in order. Fairness and speed are all that hangs on it: SQLite's own lock alone decides who decides, and where a turn is
 //! not to be had in time (no log yet, a caller that was stopped while it was his turn), one goes on without.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak, mpsc};
 use std::thread;
@@ -41,11 +41,11 @@ impl Turn {
 }
 
 fn in_line(log: File, longest: Duration) -> Option<File> {
-    if log.try_lock().is_ok() {
-        return Some(log);
-    }
-    if longest.is_zero() {
-        return None;
+    match log.try_lock() {
+        Ok(()) => return Some(log),
+        Err(TryLockError::WouldBlock) if !longest.is_zero() => {}
+        // A file system without such locks has no line.
+        Err(TryLockError::WouldBlock | TryLockError::Error(_)) => return None,
     }
     // The kernel sets no limit to this wait, so another thread does the waiting. A turn that comes too late finds nobody
     // to take it, and is over.
