@@ -3,6 +3,8 @@
 //! Peers run in turn in the same run. `-- --quick` takes a tenth of everything, once. Files go below the target folder,
 //! or below `BENCH_DIR`: that should be a disk. NOTES.md says more.
 
+#[path = "../reserve/asked.rs"]
+mod asked;
 mod feed;
 mod peer;
 #[allow(dead_code)]
@@ -10,11 +12,11 @@ mod peer;
 mod table;
 
 use std::error::Error;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use self::asked::Asked;
 use self::feed::{Coprocess, Fed};
 use self::table::Table;
 
@@ -42,18 +44,11 @@ const QUICK: Effort = Effort {
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let given = |name: &str| arguments.iter().any(|argument| argument == name);
-    if !given("--bench") {
-        // `cargo test --all-targets` starts benches too; there is nothing to test here.
+    let Some(Asked { quick, below }) = asked::asked() else {
         return Ok(());
-    }
-    let effort = if given("--quick") { QUICK } else { WHOLE };
-    let below = std::env::var_os("BENCH_DIR")
-        .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);
-    let folder = tempfile::Builder::new()
-        .prefix("bench-")
-        .tempdir_in(fs::canonicalize(below)?)?;
+    };
+    let effort = if quick { QUICK } else { WHOLE };
+    let folder = asked::folder_in(&below)?;
     let mut table = Table::start()?;
     against_the_shell(folder.path(), &effort, &mut table)?;
     to_a_million(folder.path(), &effort, &mut table)?;

@@ -3,6 +3,8 @@
 //! Everything is a ratio against a peer that ran interleaved in the same run. `-- --quick` takes a ledger of a tenth and
 //! fewer rounds. Files go below the target folder, or below `BENCH_DIR`. NOTES.md says more.
 
+#[path = "../reserve/asked.rs"]
+mod asked;
 #[allow(dead_code)]
 #[path = "../reserve/clock.rs"]
 mod clock;
@@ -22,11 +24,12 @@ mod trace;
 
 use std::error::Error;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use rusqlite::Connection;
 
+use self::asked::Asked;
 use self::clock::Contender;
 use self::peers::OURS;
 use self::table::Table;
@@ -63,18 +66,11 @@ const EVERYTHING: &str = "SELECT * FROM receipt_ledger_receipt ORDER BY id; \
     SELECT * FROM receipt_ledger_history ORDER BY receipt, sequence";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let given = |name: &str| arguments.iter().any(|argument| argument == name);
-    if !given("--bench") {
-        // `cargo test --all-targets` starts benches too; there is nothing to test here.
+    let Some(Asked { quick, below }) = asked::asked() else {
         return Ok(());
-    }
-    let effort = if given("--quick") { QUICK } else { WHOLE };
-    let below = std::env::var_os("BENCH_DIR")
-        .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);
-    let folder = tempfile::Builder::new()
-        .prefix("bench-")
-        .tempdir_in(fs::canonicalize(below)?)?;
+    };
+    let effort = if quick { QUICK } else { WHOLE };
+    let folder = asked::folder_in(&below)?;
     let folder = folder.path();
     let ledger = folder.join("receipts.db");
     create(&ledger, effort.receipts)?;

@@ -4,6 +4,7 @@
 //! below the target folder, or below `BENCH_DIR`: that should be a disk, as syncs cost nothing in memory. NOTES.md says
 //! more.
 
+mod asked;
 mod clock;
 mod crowd;
 mod ledgers;
@@ -19,6 +20,7 @@ use std::process::Command;
 
 use rusqlite::Connection;
 
+use self::asked::Asked;
 use self::clock::Contender;
 use self::peers::LINE;
 use self::table::Table;
@@ -54,18 +56,11 @@ const QUICK: Effort = Effort {
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let given = |name: &str| arguments.iter().any(|argument| argument == name);
-    if !given("--bench") {
-        // `cargo test --all-targets` starts benches too; there is nothing to test here.
+    let Some(Asked { quick, below }) = asked::asked() else {
         return Ok(());
-    }
-    let effort = if given("--quick") { QUICK } else { WHOLE };
-    let below = std::env::var_os("BENCH_DIR")
-        .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);
-    let folder = tempfile::Builder::new()
-        .prefix("bench-")
-        .tempdir_in(fs::canonicalize(below)?)?;
+    };
+    let effort = if quick { QUICK } else { WHOLE };
+    let folder = asked::folder_in(&below)?;
     let folder = folder.path();
     let mut table = Table::start()?;
     one_call(folder, &effort, &mut table)?;

@@ -3,6 +3,8 @@
 //! Everything is a ratio or a difference against a peer that ran interleaved in the same run. `-- --quick` runs fewer
 //! rounds. Files go below the target folder, or below `BENCH_DIR`. NOTES.md says more.
 
+#[path = "../reserve/asked.rs"]
+mod asked;
 #[allow(dead_code)]
 #[path = "../reserve/clock.rs"]
 mod clock;
@@ -17,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use self::asked::Asked;
 use self::table::Table;
 
 /// The binary under measurement, built with the release profile's settings.
@@ -46,26 +49,14 @@ const QUICK: Effort = Effort {
 type Sequence<'a> = Box<dyn Fn(u64) -> Vec<Command> + 'a>;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let given = |name: &str| arguments.iter().any(|argument| argument == name);
-    if !given("--bench") {
-        // `cargo test --all-targets` starts benches too; there is nothing to test here.
+    let Some(Asked { quick, below }) = asked::asked() else {
         return Ok(());
-    }
-    let effort = if given("--quick") { QUICK } else { WHOLE };
-    let below = std::env::var_os("BENCH_DIR")
-        .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);
+    };
+    let effort = if quick { QUICK } else { WHOLE };
     let mut table = Table::start()?;
-    let folder = folder_in(&below)?;
+    let folder = asked::folder_in(&below)?;
     whole_calls(folder.path(), &effort, &mut table)?;
     waiting(&below, &effort, &mut table)
-}
-
-fn folder_in(below: &Path) -> Result<tempfile::TempDir, Box<dyn Error>> {
-    let below = fs::canonicalize(below)?;
-    Ok(tempfile::Builder::new()
-        .prefix("bench-")
-        .tempdir_in(below)?)
 }
 
 /// `run -- true` against a lock around `true`, and against the three calls that it stands for.
@@ -98,7 +89,7 @@ fn whole_calls(folder: &Path, effort: &Effort, table: &mut Table) -> Result<(), 
 /// What `run` adds to a command that takes a while, beyond what it adds to one that does not; and how it waits.
 fn waiting(below: &Path, effort: &Effort, table: &mut Table) -> Result<(), Box<dyn Error>> {
     let in_memory = Path::new(IN_MEMORY);
-    let folder = folder_in(if in_memory.is_dir() { in_memory } else { below })?;
+    let folder = asked::folder_in(if in_memory.is_dir() { in_memory } else { below })?;
     let ledger = new_ledger(folder.path(), "waiting")?;
     let sleep = ["sleep", "0.1"];
     let plain = |words: &[&str]| {
