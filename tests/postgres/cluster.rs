@@ -213,14 +213,20 @@ impl Cluster {
 
     /// Runs SQL as the superuser; what it returns, a line a row.
     pub(crate) fn sql(&self, database: &str, sql: &str) -> String {
+        finish(&mut self.psql("postgres", database, sql))
+            .trim_end()
+            .to_owned()
+    }
+
+    /// The same as a command of its own, as whoever it is.
+    pub(crate) fn psql(&self, user: &str, database: &str, sql: &str) -> Command {
         let mut command = Command::new(self.programs.join("psql"));
-        command.args(["-XqAtv", "ON_ERROR_STOP=1", "-U", "postgres", "-h"]);
+        command.args(["-XqAtv", "ON_ERROR_STOP=1", "-U", user, "-h"]);
         command
             .arg(&self.folder)
             .args(["-p", &self.port.to_string()]);
-        finish(command.args(["-d", database, "-c", sql]))
-            .trim_end()
-            .to_owned()
+        command.args(["-d", database, "-c", sql]);
+        command
     }
 
     /// A new database.

@@ -74,18 +74,8 @@ fn a_lease_in_a_group_begins_when_its_key_is_held() {
     let insert = "INSERT INTO receipt_ledger.receipt (key_digest, token, attempt, key, fingerprint, state, created_at_ms, \
                   updated_at_ms, late_success, contested) \
                   VALUES (substring(sha256('order:1') FROM 1 FOR 16), gen_random_uuid(), 0, 'order:1', 'v1', 'recorded', 1, 1, false, false)";
-    let mut holder = std::process::Command::new(shared().programs().join("psql"));
-    holder
-        .args(["-Xq", "-U", "postgres", "-h"])
-        .arg(&shared().folder);
-    holder.args([
-        "-p",
-        &shared().port.to_string(),
-        "-d",
-        &ledger.database,
-        "-c",
-    ]);
-    holder.arg(format!("BEGIN; {insert}; SELECT pg_sleep(3); ROLLBACK;"));
+    let sql = format!("BEGIN; {insert}; SELECT pg_sleep(3); ROLLBACK;");
+    let mut holder = shared().psql("postgres", &ledger.database, &sql);
     let mut holder = holder.stdout(Stdio::null()).spawn().unwrap();
     let began = Instant::now();
     let sleeps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";

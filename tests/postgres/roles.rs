@@ -68,18 +68,7 @@ fn a_role_with_the_documented_privileges_decides_and_cannot_rewrite_or_forget() 
         "UPDATE receipt_ledger.meta SET value = '2'",
         "TRUNCATE receipt_ledger.receipt",
     ] {
-        let mut command = std::process::Command::new(shared().programs().join("psql"));
-        command
-            .args(["-Xq", "-U", &role, "-h"])
-            .arg(&shared().folder);
-        command.args([
-            "-p",
-            &shared().port.to_string(),
-            "-d",
-            &ledger.database,
-            "-c",
-            sql,
-        ]);
+        let mut command = shared().psql(&role, &ledger.database, sql);
         let told = command.output().unwrap();
         let told = String::from_utf8_lossy(&told.stderr).into_owned();
         assert!(told.contains("permission denied"), "{sql}: {told}");

@@ -106,18 +106,7 @@ fn a_lock_is_busy_and_waited_for_as_long_as_was_said() {
 }
 
 fn shared_psql(ledger: &Scratch, sql: &str) -> std::process::Child {
-    let mut command = std::process::Command::new(shared().programs().join("psql"));
-    command
-        .args(["-Xq", "-U", "postgres", "-h"])
-        .arg(&shared().folder);
-    command.args([
-        "-p",
-        &shared().port.to_string(),
-        "-d",
-        &ledger.database,
-        "-c",
-        sql,
-    ]);
+    let mut command = shared().psql("postgres", &ledger.database, sql);
     command.stdout(std::process::Stdio::null()).spawn().unwrap()
 }
 
@@ -318,18 +307,7 @@ fn history_cannot_be_rewritten_and_an_impossible_row_is_refused_by_the_server() 
         "UPDATE receipt_ledger.receipt SET contested = true",
         "UPDATE receipt_ledger.receipt SET key_digest = '\\x00'",
     ] {
-        let mut command = std::process::Command::new(shared().programs().join("psql"));
-        command
-            .args(["-Xq", "-U", "postgres", "-h"])
-            .arg(&shared().folder);
-        command.args([
-            "-p",
-            &shared().port.to_string(),
-            "-d",
-            &ledger.database,
-            "-c",
-            sql,
-        ]);
+        let mut command = shared().psql("postgres", &ledger.database, sql);
         let output = command.output().unwrap();
         assert!(!output.status.success(), "{sql}");
     }

@@ -23,21 +23,11 @@ pub(super) use head_columns;
 pub(super) const HEAD: &str = concat!("SELECT ", head_columns!(), " FROM receipt_ledger.meta");
 
 /// What is asked of a transaction in the same statement that writes its first row: that its commit counts.
-macro_rules! counts {
-    () => {
-        "current_setting('synchronous_commit') IN ('on', 'remote_apply') AND current_setting('fsync') = 'on'"
-    };
-}
-pub(super) use counts;
+pub(super) const COUNTS: &str = "current_setting('synchronous_commit') IN ('on', 'remote_apply') AND current_setting('fsync') = 'on'";
 
-/// The same, and that the ledger decides. (`LOCK TABLE` stands before it, so nobody changes that meanwhile.)
-macro_rules! decides {
-    () => {
-        "current_setting('synchronous_commit') IN ('on', 'remote_apply') AND current_setting('fsync') = 'on' \
-         AND NOT EXISTS (SELECT FROM receipt_ledger.meta WHERE name = 'standing' AND value <> 'in_use')"
-    };
-}
-pub(super) use decides;
+/// The same, that the ledger decides. (`LOCK TABLE` stands before it, so nobody changes that meanwhile.)
+pub(super) const DECIDES: &str = "\
+NOT EXISTS (SELECT FROM receipt_ledger.meta WHERE name = 'standing' AND value <> 'in_use')";
 
 pub(super) const SET: &str = "\
 INSERT INTO receipt_ledger.meta (name, value) VALUES ($1, $2) \

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::array::Array;
 use super::columns::{self, HISTORY, PAYLOAD, PRUNED, RECEIPT};
 use super::error::Trouble;
-use super::meta::{counts, decides};
+use super::meta::{COUNTS, DECIDES};
 use super::row::{self, Stored};
 use super::rows::{Given, Rows};
 use super::session::bytea;
@@ -29,8 +29,8 @@ const ERASE_PAYLOADS: &str = "DELETE FROM receipt_ledger.payload WHERE receipt =
 #[derive(Debug)]
 pub(super) struct Writes<'a> {
     token: &'a str,
-    /// What must hold where new rows are written.
-    only_if: &'static str,
+    /// Whether a copy takes new rows, too.
+    into_copy: bool,
     new: Rows,
     changed: Rows,
     /// Pruned receipts that are whole again, each by itself: they come on record one after the other.
@@ -51,7 +51,7 @@ impl<'a> Writes<'a> {
     pub(super) fn new(token: &'a str) -> Writes<'a> {
         Writes {
             token,
-            only_if: decides!(),
+            into_copy: false,
             new: Rows::new(RECEIPT),
             changed: Rows::new(RECEIPT),
             again: Vec::new(),
@@ -68,7 +68,7 @@ impl<'a> Writes<'a> {
     /// The same for an import, which a copy may take, too.
     pub(super) fn of_import(token: &'a str) -> Writes<'a> {
         Writes {
-            only_if: counts!(),
+            into_copy: true,
             ..Writes::new(token)
         }
     }
@@ -183,8 +183,9 @@ impl<'a> Writes<'a> {
         if self.pruned.count() > 0 {
             statements.push(self.with_rows(&self.pruned, |given| {
                 format!(
-                    "UPDATE receipt_ledger.receipt SET token = $1::uuid, outcome = given.outcome FROM {given} \
-                     WHERE receipt.key_digest = given.key_digest"
+                    "UPDATE receipt_ledger.receipt SET token = $1::uuid, outcome = given.outcome FROM {} \
+                     WHERE receipt.key_digest = given.key_digest",
+                    given.sql
                 )
             }));
         }
@@ -195,8 +196,9 @@ impl<'a> Writes<'a> {
         if self.payloads.count() > 0 {
             statements.push(self.with_rows(&self.payloads, |given| {
                 format!(
-                    "INSERT INTO receipt_ledger.payload (receipt, payload) SELECT receipt.id, given.payload FROM {given} \
-                     JOIN receipt_ledger.receipt ON {OURS}"
+                    "INSERT INTO receipt_ledger.payload (receipt, payload) SELECT receipt.id, given.payload FROM {} \
+                     JOIN receipt_ledger.receipt ON {OURS}",
+                    given.sql
                 )
             }));
         }
@@ -210,9 +212,9 @@ impl<'a> Writes<'a> {
     }
 
     /// A statement over rows, whose first value is the token.
-    fn with_rows(&self, rows: &Rows, sql: impl FnOnce(&str) -> String) -> Statement<'static> {
+    fn with_rows(&self, rows: &Rows, sql: impl FnOnce(&Given) -> String) -> Statement<'static> {
         let given = rows.given(1);
-        let statement = Statement::made(sql(&given.sql)).with(self.token);
+        let statement = Statement::made(sql(&given)).with(self.token);
         given
             .values
             .into_iter()
@@ -250,6 +252,15 @@ impl<'a> Writes<'a> {
         values.fold(statement, Statement::with_optional)
     }
 
+    /// What must hold where new rows are written.
+    fn only_if(&self) -> String {
+        if self.into_copy {
+            COUNTS.to_owned()
+        } else {
+            format!("{COUNTS} AND {DECIDES}")
+        }
+    }
+
     /// A new receipt with one row of history: the most frequent of all, and the quickest to plan.
     fn insert_one(&self, receipt: &Given, history: &Given) -> String {
         format!(
@@ -259,7 +270,7 @@ impl<'a> Writes<'a> {
              SELECT 1 AS written FROM new",
             receipt.names(),
             receipt.only(),
-            self.only_if,
+            self.only_if(),
             history.names(),
             history.only(),
         )
@@ -278,7 +289,8 @@ impl<'a> Writes<'a> {
              new AS (INSERT INTO receipt_ledger.receipt (id, token, {names}) OVERRIDING SYSTEM VALUE \
              SELECT id, $1::uuid, {names} FROM given ORDER BY key_digest RETURNING id, key_digest){appended} \
              SELECT count(*) AS written FROM new",
-            receipts.sql, self.only_if,
+            receipts.sql,
+            self.only_if(),
         )
     }
 
@@ -287,34 +299,35 @@ impl<'a> Writes<'a> {
         self.with_rows(receipts, |given| {
             format!(
                 "UPDATE receipt_ledger.receipt SET {first}token = $1::uuid, {}, fingerprint_digest = NULL, outcome = NULL \
-                 FROM {given} WHERE receipt.key_digest = given.key_digest",
-                receipts.set()
+                 FROM {} WHERE receipt.key_digest = given.key_digest",
+                receipts.set(),
+                given.sql
             )
         })
     }
 
     /// History of receipts that were there, behind what there is. A conflict that is known already is left out.
     fn append_statement(&self) -> Statement<'static> {
-        let given = self.appended.given(1);
-        let columns = given.names().replacen("key_digest", "receipt", 1);
-        let values = given.qualified();
-        let values = values.replacen("given.key_digest", "receipt.id", 1);
-        let values = values.replacen("given.sequence", "given.sequence + last.sequence", 1);
-        // A conflict has the other fingerprint as its detail: without any, there is none.
-        let is_new = if given.has("detail") {
-            "given.event <> 'conflict' \
-             OR NOT EXISTS (SELECT FROM receipt_ledger.history WHERE history.receipt = receipt.id \
-                            AND history.event = 'conflict' AND history.detail = given.detail)"
-        } else {
-            "true"
-        };
         self.with_rows(&self.appended, |given| {
+            let columns = given.names().replacen("key_digest", "receipt", 1);
+            let values = given.qualified();
+            let values = values.replacen("given.key_digest", "receipt.id", 1);
+            let values = values.replacen("given.sequence", "given.sequence + last.sequence", 1);
+            // A conflict has the other fingerprint as its detail: without any, there is none.
+            let is_new = if given.has("detail") {
+                "given.event <> 'conflict' \
+                 OR NOT EXISTS (SELECT FROM receipt_ledger.history WHERE history.receipt = receipt.id \
+                                AND history.event = 'conflict' AND history.detail = given.detail)"
+            } else {
+                "true"
+            };
             format!(
-                "INSERT INTO receipt_ledger.history ({columns}) SELECT {values} FROM {given} \
+                "INSERT INTO receipt_ledger.history ({columns}) SELECT {values} FROM {} \
                  JOIN receipt_ledger.receipt ON {OURS} \
                  CROSS JOIN LATERAL (SELECT coalesce(max(history.sequence), 0) AS sequence FROM receipt_ledger.history \
                                      WHERE history.receipt = receipt.id) AS last \
-                 WHERE {is_new}"
+                 WHERE {is_new}",
+                given.sql
             )
         })
     }
