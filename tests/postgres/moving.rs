@@ -116,29 +116,34 @@ fn an_import_that_fails_creates_no_ledger_and_a_copy_does_not_decide() {
 #[test]
 fn two_ledgers_come_into_one_that_is_marked_and_nothing_of_either_is_lost() {
     let server = Scratch::new();
-    for (name, keys) in [("a", ["a1", "a2"]), ("b", ["b1", "b2"])] {
-        let file = server.at(&format!("{name}.db"));
-        for key in keys {
-            file.run(&format!("reserve --key {name}:{key} --fingerprint f"));
+    let file = server.at("into.db");
+    let sources = ["a", "b"].map(|name| {
+        let source = server.at(server.path(&format!("{name}.db")).to_str().unwrap());
+        for key in ["1", "2", "old"] {
+            source.run(&format!("reserve --key {name}:{key} --fingerprint f"));
         }
-        file.run(&format!("reserve --key {name}:old --fingerprint f"));
-        file.run(&format!("succeed --key {name}:old"));
-        file.says("prune --older-than 0s", "pruned=1 kept_live=0\n");
-        fs::write(server.path(name), file.run("export").stdout).unwrap();
-        let path = server.path(name);
-        let taken = server.run_args(&["import", path.to_str().unwrap()]);
-        assert_eq!(taken.stdout, "added=3 unchanged=0\n", "{taken:?}");
-    }
-    server.says("verify", "verify=ok receipts=4\n");
-    server.says("restore --accept-gap", "standing=in_use\n");
-    for key in ["a:a1", "a:a2", "b:b1", "b:b2"] {
-        server.says(
-            &format!("reserve --key {key} --fingerprint f"),
-            "decision=SKIP_IN_FLIGHT state=reserved attempt=1\n",
+        source.run(&format!("succeed --key {name}:old"));
+        source.says("prune --older-than 0s", "pruned=1 kept_live=0\n");
+        let exported = file.path(name);
+        fs::write(&exported, source.run("export").stdout).unwrap();
+        exported
+    });
+    for ledger in [&*server, &file] {
+        for source in &sources {
+            let taken = ledger.run_args(&["import", source.to_str().unwrap()]);
+            assert_eq!(taken.stdout, "added=3 unchanged=0\n", "{taken:?}");
+        }
+        ledger.says("verify", "verify=ok receipts=4\n");
+        ledger.says("restore --accept-gap", "standing=in_use\n");
+        for key in ["a:1", "a:2", "b:1", "b:2"] {
+            ledger.says(
+                &format!("reserve --key {key} --fingerprint f"),
+                "decision=SKIP_IN_FLIGHT state=reserved attempt=1\n",
+            );
+        }
+        ledger.says(
+            "reserve --key b:old --fingerprint f",
+            "decision=SKIP_SUCCEEDED state=succeeded attempt=1\n",
         );
     }
-    server.says(
-        "reserve --key b:old --fingerprint f",
-        "decision=SKIP_SUCCEEDED state=succeeded attempt=1\n",
-    );
 }
