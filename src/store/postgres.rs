@@ -15,8 +15,10 @@ mod connect;
 mod create;
 mod damage;
 mod error;
+mod fresh;
 mod group;
 mod import;
+mod items;
 mod login;
 mod meta;
 mod pages;
@@ -34,6 +36,7 @@ mod session;
 mod socket;
 mod tls;
 mod url;
+mod value;
 mod wire;
 mod writes;
 
@@ -94,6 +97,18 @@ pub struct UrlError(String);
 pub struct PostgresStore {
     session: Session,
     created: bool,
+    /// Whether the last group was all new receipts.
+    only_new: bool,
+}
+
+impl PostgresStore {
+    fn over(session: Session, created: bool) -> PostgresStore {
+        PostgresStore {
+            session,
+            created,
+            only_new: false,
+        }
+    }
 }
 
 impl PostgresStore {
@@ -105,7 +120,7 @@ impl PostgresStore {
     pub fn open(options: OpenOptions) -> Result<PostgresStore, Error> {
         let mut session = Session::new(options.address, options.busy_timeout, options.clock);
         let created = options.create && session.again("put a ledger into", create::create)?;
-        Ok(PostgresStore { session, created })
+        Ok(PostgresStore::over(session, created))
     }
 
     /// Creates a ledger. One that is there stays as it is.
@@ -137,7 +152,7 @@ impl PostgresStore {
             import::import(session, patience, &head, source, mark)
         })?;
         let created = made && matches!(imported, Imported::Taken { .. });
-        Ok((imported, PostgresStore { session, created }))
+        Ok((imported, PostgresStore::over(session, created)))
     }
 }
 
@@ -149,8 +164,9 @@ impl Store for PostgresStore {
     }
 
     fn group(&mut self, steps: &mut [Step<'_>]) -> Result<Vec<Result<(), Error>>, Error> {
+        let only_new = &mut self.only_new;
         self.session.again("write to", |session, patience| {
-            group::group(session, patience, steps)
+            group::group(session, patience, steps, only_new)
         })
     }
 

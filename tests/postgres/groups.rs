@@ -156,3 +156,79 @@ fn a_receipt_and_its_history_are_shown_as_they_were_at_one_moment() {
         assert_eq!(torn, Vec::<String>::new());
     });
 }
+
+/// Lines for groups of a thousand, each of which says something else of what the group before it would let one expect.
+fn groups_of_a_thousand() -> Vec<String> {
+    let op = |op: &str, key: &str| format!(r#"{{"op":"{op}","key":"{key}"}}"#);
+    let reserve = |key: &str| format!(r#"{{"op":"reserve","key":"{key}","fingerprint":"f"}}"#);
+    fn new(group: &str, count: usize) -> impl Iterator<Item = String> {
+        (0..count).map(move |nth| format!("{group}:{nth}"))
+    }
+    let mut lines: Vec<String> = new("a", 1000).map(|key| reserve(&key)).collect();
+    // As new as the first, and the last of them twice, with a fingerprint that is not its own.
+    lines.extend(new("b", 998).map(|key| reserve(&key)));
+    lines.push(r#"{"op":"record","key":"b:998","fingerprint":"f"}"#.to_owned());
+    lines.push(r#"{"op":"reserve","key":"b:998","fingerprint":"other"}"#.to_owned());
+    // What is there already, among new ones: first, last, settled, shown, missing.
+    for (nth, (before, behind)) in [
+        (reserve("a:7"), op("succeed", "a:8")),
+        (op("show", "a:8"), op("show", "nothing")),
+        (op("succeed", "nothing"), reserve("b:0")),
+        (op("fail", "b:1"), op("unknown", "b:2")),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (all_new, mixed) = (format!("c{nth}"), format!("d{nth}"));
+        lines.extend(new(&all_new, 1000).map(|key| reserve(&key)));
+        lines.push(before);
+        lines.extend(new(&mixed, 998).map(|key| reserve(&key)));
+        lines.push(behind);
+    }
+    lines.extend(new("a", 1000).map(|key| reserve(&key)));
+    lines
+}
+
+#[test]
+fn a_group_is_answered_by_what_is_stored_whatever_the_one_before_was() {
+    let server = Scratch::with_ledger();
+    let folder = Scratch::new();
+    let file = folder.at("receipts.db");
+    file.says("init", "created=true\n");
+    let lines = groups_of_a_thousand();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let of_group = |told: &Said| -> Vec<String> {
+        let lines = told.stdout.lines();
+        let without_times = lines.map(|line| {
+            let mut answer: serde_json::Value = serde_json::from_str(line).unwrap();
+            for time in ["created_at", "updated_at"] {
+                answer.as_object_mut().unwrap().remove(time);
+            }
+            answer.to_string()
+        });
+        without_times.collect()
+    };
+    let (on_server, in_file) = (batch(&server, &lines), batch(&file, &lines));
+    assert_eq!((on_server.code, in_file.code), (2, 2));
+    assert_eq!(on_server.stdout.lines().count(), lines.len());
+    for ((ours, theirs), line) in of_group(&on_server)
+        .iter()
+        .zip(of_group(&in_file))
+        .zip(&lines)
+    {
+        assert_eq!(*ours, theirs, "{line}");
+    }
+    assert_eq!(keys_in_order(&server), keys_in_order(&file));
+    for key in ["a:8", "b:998", "b:1", "d2:5"] {
+        let show = format!("show --key {key} --history");
+        let events = |ledger: &base::Scratch| {
+            let told = ledger.run(&show).stdout;
+            let words = told.split([' ', '\n']).map(str::to_owned);
+            words
+                .filter(|word| !word.contains("at="))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(events(&server), events(&file), "{key}");
+    }
+    server.says("verify", "verify=ok receipts=9991\n");
+}

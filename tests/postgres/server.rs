@@ -293,7 +293,9 @@ fn history_cannot_be_rewritten_and_an_impossible_row_is_refused_by_the_server() 
         "UPDATE receipt_ledger.receipt SET state = NULL",
         "UPDATE receipt_ledger.receipt SET attempt = 0",
         "UPDATE receipt_ledger.receipt SET attempt = 4294967296",
-        "UPDATE receipt_ledger.receipt SET key = 'another'",
+        "UPDATE receipt_ledger.receipt SET key = E'a\\n'",
+        "UPDATE receipt_ledger.receipt SET key = ''",
+        "UPDATE receipt_ledger.receipt SET key = repeat('a', 256)",
         "UPDATE receipt_ledger.receipt SET key = NULL",
         "UPDATE receipt_ledger.receipt SET fingerprint = 'ä'",
         "UPDATE receipt_ledger.receipt SET fingerprint = E'a\\n'",
@@ -312,4 +314,40 @@ fn history_cannot_be_rewritten_and_an_impossible_row_is_refused_by_the_server() 
         assert!(!output.status.success(), "{sql}");
     }
     ledger.says("verify", "verify=ok receipts=1\n");
+}
+
+#[test]
+fn a_row_that_its_key_would_not_find_is_noticed_wherever_it_is_read() {
+    let ledger = Scratch::with_ledger();
+    let record = RESERVE.replacen("reserve", "record", 1);
+    ledger.says(&record, "created=true state=recorded attempt=0\n");
+    ledger.sql("UPDATE receipt_ledger.receipt SET key = 'another'");
+    let show = "show --key order:1";
+    let batch = r#"{"op":"reserve","key":"order:1","fingerprint":"v1"}"#;
+    std::fs::write(
+        ledger.path("lines"),
+        format!("{batch}\n{}\n", batch.replace("order:1", "order:2")),
+    )
+    .unwrap();
+    for command in [
+        RESERVE,
+        show,
+        "list",
+        "verify",
+        "export",
+        "drain --all -- false",
+    ] {
+        let told = ledger.run(command);
+        assert_eq!(told.code, 2, "{command}: {told:?}");
+        assert!(
+            told.stderr.contains("key_digest") || told.stdout.contains("key_digest"),
+            "{told:?}"
+        );
+    }
+    let mut batch = ledger.command(["batch"]);
+    batch.stdin(std::fs::File::open(ledger.path("lines")).unwrap());
+    let told = said(&batch.output().unwrap());
+    assert_eq!(told.code, 2, "{told:?}");
+    assert_eq!(told.stdout.matches("\"corrupt\"").count(), 1, "{told:?}");
+    assert_eq!(told.stdout.matches("\"EXECUTE\"").count(), 1, "{told:?}");
 }

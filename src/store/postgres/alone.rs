@@ -97,7 +97,7 @@ fn update(
         return Ok(false);
     }
     let answers = session.ask(&statements, patience)?;
-    if !writes.all_are_new(&answers[0])? {
+    if !writes.is_new(&answers[0])? {
         return Err(Trouble::Rival);
     }
     Ok(true)

@@ -59,7 +59,7 @@ pub(super) fn apply(
     let mut writes = Writes::new(&token);
     writes.add(&digest, stored.as_ref(), &change, now);
     let answers = session.ask(&writes.statements(), patience)?;
-    if !writes.all_are_new(&answers[0])? {
+    if !writes.is_new(&answers[0])? {
         return Err(Trouble::Rival);
     }
     perform(session, sql)?;

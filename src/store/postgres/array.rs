@@ -1,5 +1,9 @@
 //! Many values in one: PostgreSQL's arrays, written as text.
 
+use memchr::memchr2;
+
+use super::value::{Value, flag_word, push_hex, push_number};
+
 /// An array of values, any of them NULL. It ends with its last value: beside longer ones `unnest` fills it up with NULL.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Array {
@@ -10,7 +14,7 @@ pub(super) struct Array {
 
 impl Array {
     /// The next value.
-    pub(super) fn push(&mut self, value: Option<&str>) {
+    pub(super) fn push(&mut self, value: Option<&Value<'_>>) {
         let Some(value) = value else {
             self.nulls += 1;
             return;
@@ -21,9 +25,22 @@ impl Array {
         }
         self.nulls = 0;
         self.part();
+        match value {
+            Value::Text(text) => self.quote(text),
+            Value::Number(number) => push_number(&mut self.text, *number),
+            Value::Flag(flag) => self.text.push_str(flag_word(*flag)),
+            Value::Bytes(bytes) => {
+                self.text.push_str("\"\\\\x");
+                push_hex(&mut self.text, bytes);
+                self.text.push('"');
+            }
+        }
+    }
+
+    fn quote(&mut self, text: &str) {
         self.text.push('"');
-        let mut rest = value;
-        while let Some(at) = rest.find(['"', '\\']) {
+        let mut rest = text;
+        while let Some(at) = memchr2(b'"', b'\\', rest.as_bytes()) {
             self.text.push_str(&rest[..at]);
             self.text.push('\\');
             self.text.push_str(&rest[at..=at]);
@@ -54,11 +71,11 @@ impl From<Array> for String {
     }
 }
 
-impl<S: AsRef<str>> FromIterator<S> for Array {
-    fn from_iter<I: IntoIterator<Item = S>>(values: I) -> Array {
+impl<'a> FromIterator<Value<'a>> for Array {
+    fn from_iter<I: IntoIterator<Item = Value<'a>>>(values: I) -> Array {
         let mut array = Array::default();
         for value in values {
-            array.push(Some(value.as_ref()));
+            array.push(Some(&value));
         }
         array
     }
@@ -79,11 +96,23 @@ mod tests {
             Some(r#"{"b":"\n"}, c"#),
             Some(""),
         ] {
-            array.push(value);
+            array.push(value.map(Value::text).as_ref());
         }
         let text = r#"{"a",NULL,"NULL","{\"b\":\"\\n\"}, c",""}"#;
         assert_eq!(String::from(array.clone()), text);
         array.push(None);
         assert_eq!(String::from(array), text);
+    }
+
+    #[test]
+    fn numbers_flags_and_bytes_are_written_as_the_server_reads_them() {
+        let values = [
+            Value::Number(-7),
+            Value::Flag(true),
+            Value::Flag(false),
+            Value::bytes(&[0, 0xAB]),
+        ];
+        let array: Array = values.into_iter().collect();
+        assert_eq!(String::from(array), r#"{-7,t,f,"\\x00ab"}"#);
     }
 }

@@ -1,24 +1,24 @@
 //! Many steps in one transaction: their keys are read, or locked, together, the rules run in order over what was read,
 //! and what they want kept is written together.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::HashSet;
 
 use super::alone;
 use super::array::Array;
 use super::commit::Proof;
 use super::error::Trouble;
+use super::fresh::{self, Fresh};
+use super::items::{Items, key};
 use super::meta::{self, Head};
 use super::patience::Patience;
 use super::receipts::{self, RIVAL_WAIT, find, lock};
-use super::row::{self, Stored, number, required};
 use super::session::{Session, token};
-use super::wire::{Answer, Statement};
+use super::value::Value;
+use super::wire::{Answer, ServerError, Statement};
 use super::writes::Writes;
-use crate::decide::Change;
 use crate::error::Error;
-use crate::receipt::{Entry, Event, EventKind, HistoryRow, Key, KeyDigest, Timestamp};
-use crate::store::{Reading, Step};
+use crate::receipt::{KeyDigest, Timestamp};
+use crate::store::Step;
 
 /// Which conflicts are known, and the whole history where it is asked for.
 const DETAILS: &str = "\
@@ -27,34 +27,142 @@ SELECT history.* FROM unnest($1::bigint[]) AS wanted (id) CROSS JOIN LATERAL ( \
     WHERE receipt = wanted.id AND (event = 'conflict' OR receipt = ANY($2::bigint[])) \
     ORDER BY sequence) AS history";
 
-/// What is known of a key while the steps are taken.
-#[derive(Debug, Default)]
-struct Item {
-    /// What was stored before the first step.
-    stored: Option<Stored>,
-    /// A column of it that holds what no ledger writes.
-    broken: Option<&'static str>,
-    entry: Option<Entry>,
-    entry_changed: bool,
-    /// The first step that changed it: receipts come on record in that order.
-    changed_by: usize,
-    events: Vec<Event>,
-    payload: Option<Arc<[u8]>>,
-    conflicts: Vec<Option<String>>,
-    history: Vec<HistoryRow>,
-}
-
-/// Every key of the steps.
-type Items = HashMap<KeyDigest, Item>;
+/// So many keys are worth a guess that all of them are new; for fewer, to look them up costs next to nothing.
+const GUESSED_MIN: usize = 100;
 
 /// Takes the steps. A step that cannot be read fails alone; where the server refuses to write one, all are taken again,
-/// one at a time.
+/// one at a time. Where the last group was all new receipts (`only_new`), so may this one be: it is then written without a
+/// look first, and looked up only if the server knows one of its keys.
 pub(super) fn group(
     session: &mut Session,
     patience: Patience,
     steps: &mut [Step<'_>],
+    only_new: &mut bool,
 ) -> Result<Vec<Result<(), Error>>, Trouble> {
-    let array = receipts::digests(&keys(steps));
+    if let [Step::Update(key, rule)] = steps {
+        let done = receipts::update(session, patience, key, rule);
+        return one(session, done);
+    }
+    match take_together(session, patience, steps, only_new) {
+        Ok(done) => Ok(done
+            .into_iter()
+            .map(|done| done.map_err(|trouble| told(session, trouble)))
+            .collect()),
+        Err(trouble) if waited(&trouble, patience) => Err(Trouble::Rival),
+        // Something in one of them: only taken one at a time do they tell which.
+        Err(Trouble::Server(error)) if is_of_a_value(&error) => {
+            session.connected(patience)?;
+            alone::group(session, patience, steps)
+        }
+        Err(trouble) => Err(trouble),
+    }
+}
+
+/// A group of one.
+fn one(session: &Session, done: Result<(), Trouble>) -> Result<Vec<Result<(), Error>>, Trouble> {
+    let of_the_step = |trouble: &Trouble| match trouble {
+        Trouble::Server(error) => is_of_a_value(error),
+        Trouble::Impossible(_) => true,
+        _ => false,
+    };
+    match done {
+        Ok(()) => Ok(vec![Ok(())]),
+        Err(trouble) if of_the_step(&trouble) => Ok(vec![Err(told(session, trouble))]),
+        Err(trouble) => Err(trouble),
+    }
+}
+
+fn told(session: &Session, trouble: Trouble) -> Error {
+    trouble.told("write to", session.name(), session.busy_timeout())
+}
+
+/// Whether the server refused a value, or what the values amount to.
+fn is_of_a_value(error: &ServerError) -> bool {
+    error.code.starts_with("22") || error.code.starts_with("23")
+}
+
+/// Whether somebody held one of the keys, or several did one after the other: then all is read again, the clock, too, while
+/// there is time, and what is left is a lock.
+fn waited(trouble: &Trouble, patience: Patience) -> bool {
+    match trouble {
+        Trouble::Server(error) => match &*error.code {
+            "55P03" => !patience.is_over(),
+            "57014" => true,
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+fn take_together(
+    session: &mut Session,
+    patience: Patience,
+    steps: &mut [Step<'_>],
+    only_new: &mut bool,
+) -> Result<Vec<Result<(), Trouble>>, Trouble> {
+    let keys = keys(steps);
+    let guess = std::mem::take(only_new) && keys.len() >= GUESSED_MIN && are_updates(steps);
+    let taken = if guess {
+        take_as_new(session, patience, steps, keys.len())?
+    } else {
+        None
+    };
+    let (done, all_new) = match taken {
+        Some(taken) => taken,
+        None => look_and_take(session, patience, steps, &keys)?,
+    };
+    *only_new = all_new;
+    Ok(done)
+}
+
+/// What came of each step, and whether every key was new and has a receipt now.
+type Taken = (Vec<Result<(), Trouble>>, bool);
+
+/// Each key once.
+fn keys(steps: &[Step<'_>]) -> Vec<KeyDigest> {
+    let mut seen = HashSet::new();
+    let digests = steps.iter().map(|step| KeyDigest::of(key(step)));
+    digests.filter(|digest| seen.insert(*digest)).collect()
+}
+
+fn are_updates(steps: &[Step<'_>]) -> bool {
+    steps.iter().all(|step| matches!(step, Step::Update(..)))
+}
+
+/// Takes the steps as if nothing were stored for any of their keys. The server refuses that where something is; where they
+/// leave a key without a receipt, nobody would refuse it, and there is no answer.
+fn take_as_new(
+    session: &mut Session,
+    patience: Patience,
+    steps: &mut [Step<'_>],
+    keys: usize,
+) -> Result<Option<Taken>, Trouble> {
+    let begin = Session::entering(patience.at_most(RIVAL_WAIT));
+    let (head, numbers) = draw(session, patience, begin, keys)?;
+    let mut items = Items::default();
+    let done = items.take(steps, session.now(&head));
+    if !items.are_all_fresh() {
+        session.roll_back(patience);
+        return Ok(None);
+    }
+    let (token, fresh) = (token()?, items.fresh());
+    put_in_place(session, patience, &token, &fresh, &numbers)?;
+    let proof = fresh.first().map(|fresh| Proof {
+        digest: *fresh.digest,
+        token: &token,
+    });
+    session.commit(Vec::new(), proof, patience)?;
+    Ok(Some((done, true)))
+}
+
+/// Looks, takes the steps, and writes what has changed: under the locks of what is there, by a clock read behind them.
+fn look_and_take(
+    session: &mut Session,
+    patience: Patience,
+    steps: &mut [Step<'_>],
+    keys: &[KeyDigest],
+) -> Result<Taken, Trouble> {
+    let array = receipts::digests(keys);
     let mut statements = vec![find(&array), Statement::new(meta::HEAD)];
     // A receipt that is shown with its history is shown as both were at one moment.
     let shows = steps
@@ -72,14 +180,12 @@ pub(super) fn group(
     if shows {
         session.roll_back(patience);
     }
-    let changes = |items: &Items| items.values().any(Item::changes);
-    if !changes(&items) {
-        return Ok(done);
+    if !items.change() {
+        return Ok((done, false));
     }
-    let decides_what_is_there = |item: &Item| item.changes() && item.stored.is_some();
-    let mut statements = Session::entering(patience.at_most(RIVAL_WAIT));
-    if items.values().any(decides_what_is_there) {
-        statements = Session::entering(patience);
+    let mut entered = false;
+    if items.change_what_is_there() {
+        let mut statements = Session::entering(patience);
         statements.extend([lock(&array), Statement::new(meta::HEAD)]);
         let mut answers = session.ask(&statements, patience)?;
         let answers = answers.split_off(answers.len() - 2);
@@ -88,40 +194,14 @@ pub(super) fn group(
         head.commit_counts(session)?;
         now = session.now(&head);
         (items, done) = take(session, patience, steps, &answers[0], now)?;
-        if !changes(&items) {
+        if !items.change() {
             session.roll_back(patience);
-            return Ok(done);
+            return Ok((done, false));
         }
-        statements = Vec::new();
+        entered = true;
     }
-    match write(session, patience, statements, &items, now) {
-        Ok(()) => Ok(done),
-        // Somebody is creating one of them: then the clock is read again.
-        Err(Trouble::Server(error)) if error.code == "55P03" && !patience.is_over() => {
-            Err(Trouble::Rival)
-        }
-        // Something in one of them: only taken one at a time do they tell which.
-        Err(Trouble::Server(error))
-            if error.code.starts_with("22") || error.code.starts_with("23") =>
-        {
-            session.connected(patience)?;
-            alone::group(session, patience, steps)
-        }
-        Err(trouble) => Err(trouble),
-    }
-}
-
-/// Each key once.
-fn keys(steps: &[Step<'_>]) -> Vec<KeyDigest> {
-    let mut seen = HashSet::new();
-    let digests = steps.iter().map(|step| KeyDigest::of(key(step)));
-    digests.filter(|digest| seen.insert(*digest)).collect()
-}
-
-fn key<'a>(step: &Step<'a>) -> &'a Key {
-    match step {
-        Step::Update(key, _) | Step::Read(key, ..) => key,
-    }
+    write(session, patience, entered, &items, now)?;
+    Ok((done, items.are_all_fresh()))
 }
 
 /// Runs the steps over what is stored for their keys. History is read, and the steps run again, only where one of them
@@ -132,192 +212,93 @@ fn take(
     steps: &mut [Step<'_>],
     stored: &Answer,
     now: Timestamp,
-) -> Result<(Items, Vec<Result<(), Error>>), Trouble> {
-    let mut items = items(stored)?;
-    let done = take_all(session, steps, &mut items, now);
-    let shown: HashSet<i64> = steps
-        .iter()
-        .filter(|step| matches!(step, Step::Read(_, true, _)))
-        .filter_map(|step| items.get(&KeyDigest::of(key(step)))?.id())
-        .collect();
-    let in_conflict = |item: &Item| {
-        let is_conflict = |event: &Event| event.kind == EventKind::Conflict;
-        item.events.iter().any(is_conflict)
-    };
-    let in_conflict = items.values().filter(|item| in_conflict(item));
-    let mut asked: HashSet<i64> = in_conflict.filter_map(Item::id).collect();
-    asked.extend(&shown);
+) -> Result<(Items, Vec<Result<(), Trouble>>), Trouble> {
+    let mut items = Items::of(stored)?;
+    let done = items.take(steps, now);
+    let (asked, shown) = items.in_question(steps);
     if asked.is_empty() {
         return Ok((items, done));
     }
-    let mut items = self::items(stored)?;
-    let array = |ids: &HashSet<i64>| ids.iter().map(i64::to_string).collect::<Array>();
+    let array = |ids: HashSet<i64>| ids.into_iter().map(Value::Number).collect::<Array>();
     let details = Statement::new(DETAILS)
-        .with(array(&asked))
-        .with(array(&shown));
+        .with(array(asked))
+        .with(array(shown));
     let answers = session.ask(&[details], patience)?;
-    add_details(&mut items, &answers[0])?;
-    let done = take_all(session, steps, &mut items, now);
+    let mut items = Items::of(stored)?;
+    items.add_details(&answers[0])?;
+    let done = items.take(steps, now);
     Ok((items, done))
-}
-
-/// What is stored for the steps' keys.
-fn items(stored: &Answer) -> Result<Items, Trouble> {
-    let mut items = Items::new();
-    for row in &stored.rows {
-        let digest = required(row, "key_digest", |text| row::bytes(text).map(KeyDigest))?;
-        let item = items.entry(digest).or_default();
-        match row::stored(row) {
-            Ok(stored) => {
-                item.entry = Some(stored.entry.clone());
-                item.stored = Some(stored);
-            }
-            Err(Trouble::Impossible(column)) => item.broken = Some(column),
-            Err(trouble) => return Err(trouble),
-        }
-    }
-    Ok(items)
-}
-
-fn add_details(items: &mut Items, details: &Answer) -> Result<(), Trouble> {
-    let mut item_of: HashMap<i64, &mut Item> = items
-        .values_mut()
-        .filter_map(|item| Some((item.id()?, item)))
-        .collect();
-    for row in &details.rows {
-        let id: i64 = required(row, "receipt", number)?;
-        let Some(item) = item_of.get_mut(&id) else {
-            continue;
-        };
-        match row::history(row) {
-            Ok(row) => {
-                if row.event.kind == EventKind::Conflict {
-                    item.conflicts.push(row.event.detail.clone());
-                }
-                item.history.push(row);
-            }
-            Err(Trouble::Impossible(column)) => item.broken = Some(column),
-            Err(trouble) => return Err(trouble),
-        }
-    }
-    Ok(())
-}
-
-/// Runs the steps over what is known of their keys.
-fn take_all(
-    session: &Session,
-    steps: &mut [Step<'_>],
-    items: &mut Items,
-    now: Timestamp,
-) -> Vec<Result<(), Error>> {
-    let mut take_one = |(nth, step): (usize, &mut Step<'_>)| {
-        let key = key(step);
-        let item = items.entry(KeyDigest::of(key)).or_default();
-        if let Some(stored) = &item.stored {
-            receipts::refuse_other_key(stored, key)?;
-        }
-        if let Some(column) = item.broken {
-            return Err(Trouble::Impossible(column));
-        }
-        match step {
-            Step::Update(_, rule) => {
-                let changed = item.changes();
-                item.change(rule(item.entry.as_ref(), now), now);
-                if !changed {
-                    item.changed_by = nth;
-                }
-            }
-            Step::Read(_, with_history, reading) => {
-                let history = if *with_history {
-                    item.history.clone()
-                } else {
-                    Vec::new()
-                };
-                **reading = Some(Reading {
-                    entry: item.entry.clone(),
-                    now,
-                    history,
-                });
-            }
-        }
-        Ok(())
-    };
-    let told = |trouble: Trouble| trouble.told("write to", session.name(), session.busy_timeout());
-    steps
-        .iter_mut()
-        .enumerate()
-        .map(|step| take_one(step).map_err(told))
-        .collect()
-}
-
-impl Item {
-    /// The number its history goes by.
-    fn id(&self) -> Option<i64> {
-        self.stored.as_ref().map(|stored| stored.id)
-    }
-
-    fn changes(&self) -> bool {
-        self.entry_changed || !self.events.is_empty()
-    }
-
-    fn change(&mut self, change: Change, now: Timestamp) {
-        if let Some(entry) = change.entry {
-            self.entry = Some(entry);
-            self.entry_changed = true;
-            self.payload = self.payload.take().or(change.payload);
-        }
-        if !matches!(self.entry, Some(Entry::Whole(_))) {
-            return;
-        }
-        for event in change.events {
-            if event.kind == EventKind::Conflict {
-                if self.conflicts.contains(&event.detail) {
-                    continue;
-                }
-                self.conflicts.push(event.detail.clone());
-            }
-            self.history.push(HistoryRow {
-                at: now,
-                event: event.clone(),
-            });
-            self.events.push(event);
-        }
-    }
-
-    fn as_change(&self) -> Change {
-        Change {
-            entry: self.entry.clone().filter(|_| self.entry_changed),
-            events: self.events.clone(),
-            payload: self.payload.clone(),
-        }
-    }
 }
 
 /// Writes what has changed and commits it.
 fn write(
     session: &mut Session,
     patience: Patience,
-    mut statements: Vec<Statement<'_>>,
+    entered: bool,
     items: &Items,
     now: Timestamp,
 ) -> Result<(), Trouble> {
     let token = token()?;
     let mut writes = Writes::new(&token);
-    let mut changed: Vec<_> = items.iter().filter(|(_, item)| item.changes()).collect();
-    changed.sort_by_key(|(_, item)| item.changed_by);
-    for (digest, item) in &changed {
-        writes.add(digest, item.stored.as_ref(), &item.as_change(), now);
+    let changed = items.changed();
+    for item in &changed {
+        writes.add(item.digest, Some(item.stored), &item.change, now);
     }
-    let first = statements.len();
-    statements.extend(writes.statements());
-    let answers = session.ask(&statements, patience)?;
-    if !writes.all_are_new(&answers[first])? {
-        return Err(Trouble::Rival);
+    let fresh = items.fresh();
+    if !fresh.is_empty() {
+        let begin = if entered {
+            Vec::new()
+        } else {
+            Session::entering(patience.at_most(RIVAL_WAIT))
+        };
+        let (_, numbers) = draw(session, patience, begin, fresh.len())?;
+        put_in_place(session, patience, &token, &fresh, &numbers)?;
     }
-    let proof = changed.first().map(|(digest, _)| Proof {
-        digest: **digest,
+    let changed = changed.iter().map(|item| item.digest);
+    let mut written = changed.chain(fresh.iter().map(|fresh| fresh.digest));
+    let proof = written.next().map(|digest| Proof {
+        digest: *digest,
         token: &token,
     });
-    session.commit(Vec::new(), proof, patience)?;
+    session.commit(writes.statements(), proof, patience)?;
     Ok(())
+}
+
+/// Draws so many numbers in a transaction that has entered, once it is known that what it writes will count.
+fn draw(
+    session: &mut Session,
+    patience: Patience,
+    begin: Vec<Statement<'_>>,
+    count: usize,
+) -> Result<(Head, Vec<i64>), Trouble> {
+    let mut statements = begin;
+    statements.extend([Statement::new(meta::HEAD), fresh::numbers(count)]);
+    let answers = session.ask(&statements, patience)?;
+    let [.., head, numbers] = &answers[..] else {
+        return Err(Trouble::Rival);
+    };
+    let head = Head::of(head, session)?;
+    head.decides(session)?;
+    head.commit_counts(session)?;
+    Ok((head, fresh::drawn(numbers)?))
+}
+
+/// Writes new receipts, all of them or none.
+fn put_in_place(
+    session: &mut Session,
+    patience: Patience,
+    token: &str,
+    fresh: &[Fresh<'_>],
+    numbers: &[i64],
+) -> Result<(), Trouble> {
+    let statements = fresh::statements(token, fresh, numbers)?;
+    let answers = session.ask(&statements, patience)?;
+    if fresh::all_are_there(&answers, fresh) {
+        Ok(())
+    } else {
+        Err(meta::refuse(
+            session,
+            "the server did not take all of it".to_owned(),
+        ))
+    }
 }

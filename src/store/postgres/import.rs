@@ -5,17 +5,17 @@ use std::collections::HashMap;
 use super::array::Array;
 use super::create;
 use super::error::Trouble;
+use super::fresh::{self, Fresh};
 use super::meta::{self, Head};
 use super::patience::Patience;
 use super::portable::{histories, payload_of, with_payload};
 use super::receipts::{digests, find};
 use super::row::{self, Stored, bytes, required};
-use super::session::{ALONE, Session, bytea, token};
+use super::session::{ALONE, Session, token};
+use super::value::Value;
 use super::wire::Statement;
-use super::writes::Writes;
-use crate::decide::Change;
 use crate::error::Error;
-use crate::receipt::{Entry, HistoryRow, KeyDigest, Pruned, Receipt};
+use crate::receipt::{Entry, HistoryRow, KeyDigest, Pruned};
 use crate::store::{Imported, Portable, Source, Standing};
 
 /// Items that are compared and written together, and the bytes of payload and result that end such a group early.
@@ -168,8 +168,7 @@ impl Import {
             return Ok(None);
         }
         let known = Known::of(session, group.items.iter().map(|(digest, _)| digest))?;
-        let mut writes = Writes::of_import(&self.token);
-        let mut pruned_rows: [Array; 4] = Default::default();
+        let (mut fresh, mut pruned_rows) = (Vec::new(), <[Array; 4]>::default());
         for (digest, item) in &group.items {
             match known.compare(session, digest, item)? {
                 Found::Same => self.unchanged += 1,
@@ -181,7 +180,12 @@ impl Import {
                             receipt,
                             history,
                             payload,
-                        } => add(&mut writes, digest, receipt, history, payload.as_deref()),
+                        } => fresh.push(Fresh {
+                            digest,
+                            receipt,
+                            history,
+                            payload: payload.as_deref(),
+                        }),
                         Portable::Pruned { pruned, .. } => {
                             add_pruned(&mut pruned_rows, digest, pruned);
                         }
@@ -190,7 +194,12 @@ impl Import {
                 }
             }
         }
-        let mut statements = writes.statements();
+        let mut statements = Vec::new();
+        if !fresh.is_empty() {
+            let answers = session.ask_without_limit(&[fresh::numbers(fresh.len())])?;
+            let numbers = fresh::drawn(&answers[0])?;
+            statements = fresh::statements(&self.token, &fresh, &numbers)?;
+        }
         if !pruned_rows[0].is_empty() {
             let insert = Statement::new(INSERT_PRUNED).with(self.token.as_str());
             statements.push(pruned_rows.into_iter().fold(insert, Statement::with));
@@ -199,7 +208,7 @@ impl Import {
             return Ok(None);
         }
         let answers = session.ask_without_limit(&statements)?;
-        if !writes.all_are_new(&answers[0])? {
+        if !fresh.is_empty() && !fresh::all_are_there(&answers, &fresh) {
             let why = "the server did not take all of it";
             return Err(meta::refuse(session, why.to_owned()));
         }
@@ -207,31 +216,12 @@ impl Import {
     }
 }
 
-fn add(
-    writes: &mut Writes<'_>,
-    digest: &KeyDigest,
-    receipt: &Receipt,
-    history: &[HistoryRow],
-    payload: Option<&[u8]>,
-) {
-    let change = Change {
-        entry: Some(Entry::Whole(Box::new(receipt.clone()))),
-        events: Vec::new(),
-        payload: payload.map(Into::into),
-    };
-    writes.add(digest, None, &change, receipt.updated_at);
-    let text = bytea(&digest.0);
-    for row in history {
-        writes.append(digest, &text, true, &row.event, row.at);
-    }
-}
-
 fn add_pruned(rows: &mut [Array; 4], digest: &KeyDigest, pruned: &Pruned) {
     let values = [
-        bytea(&digest.0),
-        pruned.attempt.to_string(),
-        bytea(&pruned.fingerprint.0),
-        row::outcome(pruned).to_owned(),
+        Value::bytes(&digest.0),
+        Value::Number(pruned.attempt.into()),
+        Value::bytes(&pruned.fingerprint.0),
+        Value::text(row::outcome(pruned)),
     ];
     for (array, value) in rows.iter_mut().zip(values) {
         array.push(Some(&value));

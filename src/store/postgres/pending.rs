@@ -2,18 +2,19 @@
 
 use super::error::Trouble;
 use super::patience::Patience;
-use super::row::{any_bytes, number, required};
-use super::session::{Session, bytea};
+use super::row::{self, any_bytes, number, required};
+use super::session::Session;
+use super::value::bytea;
 use super::wire::Statement;
 use crate::receipt::{Fingerprint, Key, KeyDigest};
 use crate::store::{Cursor, Pending, PendingIntent, PendingKind};
 
 const RECORDED: &str = "\
-SELECT id, key, fingerprint FROM receipt_ledger.receipt \
+SELECT id, key_digest, key, fingerprint FROM receipt_ledger.receipt \
 WHERE state = 'recorded' AND id > $1::bigint AND starts_with(key, $2) ORDER BY id LIMIT 1";
 
 const FAILED_WITH_PAYLOAD: &str = "\
-SELECT id, key, fingerprint FROM receipt_ledger.receipt \
+SELECT id, key_digest, key, fingerprint FROM receipt_ledger.receipt \
 WHERE state = 'failed' AND id > $1::bigint AND starts_with(key, $2) \
       AND EXISTS (SELECT FROM receipt_ledger.payload WHERE payload.receipt = receipt.id) \
 ORDER BY id LIMIT 1";
@@ -42,7 +43,7 @@ pub(super) fn next(
     };
     Ok(Some(PendingIntent {
         cursor: Cursor(required(row, "id", number)?),
-        key: required(row, "key", |key| Key::parse(key).ok())?,
+        key: row::key(row)?.ok_or(Trouble::Impossible("key"))?,
         fingerprint: required(row, "fingerprint", |text| Fingerprint::parse(text).ok())?,
     }))
 }

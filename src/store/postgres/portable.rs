@@ -10,7 +10,8 @@ use super::pages::Page;
 use super::receipts::HISTORY;
 use super::row::{self, any_bytes, bytes, number, receipt_columns, required};
 use super::scan::whole;
-use super::session::{Session, bytea};
+use super::session::Session;
+use super::value::{Value, bytea};
 use super::wire::Statement;
 use crate::receipt::{Entry, HistoryRow, KeyDigest};
 use crate::store::Portable;
@@ -116,7 +117,7 @@ fn pruned(
 }
 
 fn array(ids: &[i64]) -> Array {
-    ids.iter().map(i64::to_string).collect()
+    ids.iter().copied().map(Value::Number).collect()
 }
 
 /// The history of receipts, oldest first.

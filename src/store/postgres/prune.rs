@@ -7,7 +7,8 @@ use super::pages::look;
 use super::patience::Patience;
 use super::row::{self, flag, number, optional, receipt_columns, required};
 use super::scan::whole;
-use super::session::{Session, bytea, token};
+use super::session::{Session, token};
+use super::value::Value;
 use super::wire::Statement;
 use crate::error::Error;
 use crate::receipt::{FingerprintDigest, Pruned as Digests, Receipt};
@@ -98,7 +99,7 @@ pub(super) fn prune(
             continue;
         }
         let ids = || found.iter().filter(|(_, live)| !live);
-        let ids = || -> Array { ids().map(|(id, _)| id.to_string()).collect() };
+        let ids = || -> Array { ids().map(|(id, _)| Value::Number(*id)).collect() };
         done.pruned += session.again("write to", |session, patience| {
             step(session, patience, &limits, ids())
         })?;
@@ -117,7 +118,7 @@ fn limits(session: &mut Session, head: &Head, prune: &Prune) -> Result<Limits, T
         clock_ms = clock_ms.min(optional(row, "newest", number)?.unwrap_or(now_ms));
     }
     let settled = prune.states.iter().filter(|state| state.is_settled());
-    let states: Array = settled.map(|state| state.as_str()).collect();
+    let states: Array = settled.map(|state| Value::text(state.as_str())).collect();
     Ok(Limits {
         settled_until_ms: clock_ms.saturating_sub(prune.older_than_ms),
         states: states.into(),
@@ -167,9 +168,9 @@ fn step(
     for row in &held.rows {
         let (id, receipt) = whole(row)?;
         let digests = digests(&receipt);
-        given[0].push(Some(&id.to_string()));
-        given[1].push(Some(&bytea(&digests.fingerprint.0)));
-        given[2].push(Some(row::outcome(&digests)));
+        given[0].push(Some(&Value::Number(id)));
+        given[1].push(Some(&Value::bytes(&digests.fingerprint.0)));
+        given[2].push(Some(&Value::text(row::outcome(&digests))));
     }
     let pruned = count(held.rows.len());
     if pruned == 0 {

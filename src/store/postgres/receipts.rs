@@ -8,7 +8,8 @@ use super::error::Trouble;
 use super::meta::{self, Head, head_columns};
 use super::patience::Patience;
 use super::row::{self, Stored, flag, receipt_columns, required};
-use super::session::{Session, bytea, token};
+use super::session::{Session, token};
+use super::value::{Value, bytea};
 use super::wire::{Answer, Statement};
 use super::writes::Writes;
 use crate::decide::Change;
@@ -58,8 +59,8 @@ pub(super) const RIVAL_WAIT: Duration = Duration::from_millis(100);
 
 /// Digests as a value of type `bytea[]`.
 pub(super) fn digests<'a>(digests: impl IntoIterator<Item = &'a KeyDigest>) -> String {
-    let array: Array = digests.into_iter().map(|digest| bytea(&digest.0)).collect();
-    array.into()
+    let digests = digests.into_iter().map(|digest| Value::bytes(&digest.0));
+    digests.collect::<Array>().into()
 }
 
 /// The statement that reads these keys' rows, and the one that locks them.
@@ -136,7 +137,7 @@ fn fresh(
     };
     match session.commit(statements, Some(proof), patience) {
         Ok(Committed::Proven) => Ok(()),
-        Ok(Committed::Told(answers)) if writes.all_are_new(&answers[first])? => Ok(()),
+        Ok(Committed::Told(answers)) if writes.is_new(&answers[first])? => Ok(()),
         // The row was not written, and nothing with it: somebody was first, or has it decide no longer.
         Ok(Committed::Told(_)) => Err(Trouble::Rival),
         Err(Trouble::Server(error)) if error.code == "55P03" && !patience.is_over() => {

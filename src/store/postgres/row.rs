@@ -3,8 +3,8 @@
 use super::error::Trouble;
 use super::wire::Row;
 use crate::receipt::{
-    Amount, Entry, Event, EventKind, Fingerprint, FingerprintDigest, HistoryRow, Key, Owner,
-    Pruned, Receipt, ResultJson, RunId, SettledBy, State, Text, Timestamp,
+    Amount, Entry, Event, EventKind, Fingerprint, FingerprintDigest, HistoryRow, Key, KeyDigest,
+    Owner, Pruned, Receipt, ResultJson, RunId, SettledBy, State, Text, Timestamp,
 };
 
 /// Every column of a row of `receipt_ledger.receipt`, as [`stored`] reads it.
@@ -116,14 +116,24 @@ fn escaped(mut text: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// What is stored for a key, whole or pruned.
+/// What is stored for a key, whole or pruned. A row that would not be found by its key is no ledger's.
 pub(super) fn stored(row: &Row) -> Result<Stored, Trouble> {
     let id = required(row, "id", number)?;
-    let entry = match optional(row, "key", |key| Key::parse(key).ok())? {
+    let entry = match key(row)? {
         Some(key) => Entry::Whole(Box::new(receipt(row, key)?)),
         None => Entry::Pruned(pruned(row)?),
     };
     Ok(Stored { id, entry })
+}
+
+/// The key of a whole receipt, which its digest must be of.
+pub(super) fn key(row: &Row) -> Result<Option<Key>, Trouble> {
+    let digest = required(row, "key_digest", |text| bytes(text).map(KeyDigest))?;
+    let key = optional(row, "key", |key| Key::parse(key).ok())?;
+    match &key {
+        Some(key) if KeyDigest::of(key) != digest => Err(Trouble::Impossible("key_digest")),
+        Some(_) | None => Ok(key),
+    }
 }
 
 fn receipt(row: &Row, key: Key) -> Result<Receipt, Trouble> {

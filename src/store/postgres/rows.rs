@@ -4,6 +4,7 @@
 //! time that arrays take; many go as an array for each column, or as one value where all rows have the same.
 
 use super::array::Array;
+use super::value::Value;
 
 /// A column's name and its type.
 pub(super) type Column = (&'static str, &'static str);
@@ -11,17 +12,18 @@ pub(super) type Column = (&'static str, &'static str);
 /// Rows for a table.
 #[derive(Debug)]
 pub(super) struct Rows {
-    columns: &'static [Column],
+    columns: Vec<Column>,
     values: Vec<Values>,
-    count: u64,
+    count: usize,
 }
 
 /// A column's values.
 #[derive(Debug, Clone, Default)]
 struct Values {
-    first: Option<String>,
+    first: Option<Value<'static>>,
     /// Whether some row has another than the first.
     differ: bool,
+    /// All of them, as soon as they differ.
     all: Array,
 }
 
@@ -39,34 +41,32 @@ pub(super) struct Given {
 }
 
 impl Rows {
-    pub(super) fn new(columns: &'static [Column]) -> Rows {
+    /// None yet. No row may lack a value in the first column.
+    pub(super) fn new<'a>(columns: impl IntoIterator<Item = &'a Column>) -> Rows {
+        let columns: Vec<Column> = columns.into_iter().copied().collect();
         Rows {
-            columns,
             values: vec![Values::default(); columns.len()],
+            columns,
             count: 0,
         }
     }
 
     /// The next row, a value for each column.
-    pub(super) fn push(&mut self, row: impl IntoIterator<Item = Option<String>>) {
-        for (values, value) in self.values.iter_mut().zip(row) {
-            values.all.push(value.as_deref());
-            if self.count == 0 {
-                values.first = value;
-            } else {
-                values.differ |= values.first != value;
-            }
+    pub(super) fn push<'a>(&mut self, row: impl IntoIterator<Item = Option<Value<'a>>>) {
+        for (nth, (values, value)) in self.values.iter_mut().zip(row).enumerate() {
+            values.push(value, self.count, nth == 0);
         }
         self.count += 1;
     }
 
-    pub(super) fn count(&self) -> u64 {
+    pub(super) fn count(&self) -> usize {
         self.count
     }
 
     /// Whether any row has a value in this column.
     fn is_given(&self, nth: usize) -> bool {
-        !self.values[nth].all.is_empty()
+        let values = &self.values[nth];
+        values.first.is_some() || values.differ
     }
 
     /// Whether this column goes as an array. The first does in any case: it says how many rows there are.
@@ -86,8 +86,7 @@ impl Rows {
         let many = given.columns.join(", ");
         let unnest = format!("unnest({}) AS given ({many})", given.places.join(", "));
         for nth in same {
-            let first = self.values[nth].first.clone();
-            given.add(behind, self.columns[nth], "", first);
+            given.add(behind, self.columns[nth], "", self.values[nth].first());
         }
         let (columns, places) = (
             &given.columns[arrays.len()..],
@@ -118,7 +117,7 @@ impl Rows {
                 return None;
             }
             if self.is_given(nth) {
-                given.add(behind, *column, "", self.values[nth].first.clone());
+                given.add(behind, *column, "", self.values[nth].first());
             }
         }
         Some(given)
@@ -135,6 +134,32 @@ impl Rows {
             }
         });
         parts.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Values {
+    /// The next value, behind so many. Whether they differ or not, `each` has them go one by one.
+    fn push(&mut self, value: Option<Value<'_>>, behind: usize, each: bool) {
+        if behind == 0 {
+            if each {
+                self.all.push(value.as_ref());
+            }
+            self.first = value.map(Value::into_owned);
+            return;
+        }
+        if !self.differ && !each && self.first != value {
+            for _ in 0..behind {
+                self.all.push(self.first.as_ref());
+            }
+        }
+        self.differ |= self.first != value;
+        if self.differ || each {
+            self.all.push(value.as_ref());
+        }
+    }
+
+    fn first(&self) -> Option<String> {
+        self.first.as_ref().map(String::from)
     }
 }
 
@@ -158,7 +183,7 @@ impl Given {
         of_given.collect::<Vec<_>>().join(", ")
     }
 
-    /// The values of the only row, where there is one, with commas between.
+    /// The places of the columns' values, with commas between; of one row.
     pub(super) fn only(&self) -> String {
         self.places.join(", ")
     }
@@ -175,8 +200,8 @@ mod tests {
 
     const COLUMNS: &[Column] = &[("a", "bigint"), ("b", "text"), ("c", "text")];
 
-    fn row(values: [Option<&str>; 3]) -> impl Iterator<Item = Option<String>> {
-        values.map(|value| value.map(str::to_owned)).into_iter()
+    fn row(values: [Option<&str>; 3]) -> impl Iterator<Item = Option<Value<'_>>> {
+        values.map(|value| value.map(Value::text)).into_iter()
     }
 
     #[test]

@@ -228,16 +228,3 @@ pub(super) fn token() -> Result<String, Trouble> {
         &hex[20..]
     ))
 }
-
-/// Bytes as a value of type `bytea`.
-pub(super) fn bytea(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut text = String::with_capacity(2 + 2 * bytes.len());
-    text.push_str("\\x");
-    for byte in bytes {
-        for digit in [byte >> 4, byte & 0x0F] {
-            text.push(char::from(DIGITS[usize::from(digit)]));
-        }
-    }
-    text
-}

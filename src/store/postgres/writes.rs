@@ -1,7 +1,7 @@
 //! What a transaction writes, however many keys it speaks of: a statement for each kind of change, all rows in it.
 //!
-//! Every row that is written carries the transaction's token. What belongs to a receipt finds it by that token, so that
-//! nothing is ever put beside a row that somebody else has written.
+//! Every row that is written carries the transaction's token. What belongs to a receipt finds it by that token, or by the
+//! number that this transaction drew for it, so that nothing is ever put beside a row that somebody else has written.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::error::Trouble;
 use super::meta::{COUNTS, DECIDES};
 use super::row::{self, Stored};
 use super::rows::{Given, Rows};
-use super::session::bytea;
+use super::value::Value;
 use super::wire::{Answer, Statement};
 use crate::decide::Change;
 use crate::receipt::{Entry, Event, KeyDigest, Pruned, Receipt, State, Timestamp};
@@ -29,47 +29,36 @@ const ERASE_PAYLOADS: &str = "DELETE FROM receipt_ledger.payload WHERE receipt =
 #[derive(Debug)]
 pub(super) struct Writes<'a> {
     token: &'a str,
-    /// Whether a copy takes new rows, too.
-    into_copy: bool,
+    /// A new receipt that is numbered as it is written, and what belongs to it.
     new: Rows,
+    begun: Rows,
+    payload: Rows,
     changed: Rows,
     /// Pruned receipts that are whole again, each by itself: they come on record one after the other.
     again: Vec<Rows>,
     pruned: Rows,
     touched: Array,
-    /// History of new receipts, and of others.
-    begun: Rows,
     appended: Rows,
     /// How many rows of history each key gets.
-    nth: HashMap<KeyDigest, u64>,
-    payloads: Rows,
+    nth: HashMap<KeyDigest, u32>,
     performed: Array,
 }
 
 impl<'a> Writes<'a> {
-    /// Nothing yet. The token must be this transaction's alone. A ledger that does not decide takes nothing new.
+    /// Nothing yet. The token must be this transaction's alone.
     pub(super) fn new(token: &'a str) -> Writes<'a> {
         Writes {
             token,
-            into_copy: false,
             new: Rows::new(RECEIPT),
+            begun: Rows::new(HISTORY),
+            payload: Rows::new(PAYLOAD),
             changed: Rows::new(RECEIPT),
             again: Vec::new(),
             pruned: Rows::new(PRUNED),
             touched: Array::default(),
-            begun: Rows::new(HISTORY),
             appended: Rows::new(HISTORY),
             nth: HashMap::new(),
-            payloads: Rows::new(PAYLOAD),
             performed: Array::default(),
-        }
-    }
-
-    /// The same for an import, which a copy may take, too.
-    pub(super) fn of_import(token: &'a str) -> Writes<'a> {
-        Writes {
-            into_copy: true,
-            ..Writes::new(token)
         }
     }
 
@@ -77,19 +66,17 @@ impl<'a> Writes<'a> {
         self.token
     }
 
-    /// Whether the first statement wrote all that is new, and nobody else was first with any of it.
-    pub(super) fn all_are_new(&self, first: &Answer) -> Result<bool, Trouble> {
+    /// Whether the first statement wrote what is new, and nobody else was first with it.
+    pub(super) fn is_new(&self, first: &Answer) -> Result<bool, Trouble> {
         if self.new.count() == 0 {
             return Ok(true);
         }
-        let written = match first.rows.first() {
-            Some(row) => row::required(row, "written", row::number::<u64>)?,
-            None => 0,
-        };
-        Ok(written == self.new.count())
+        let written = |row| row::required(row, "written", row::number::<u64>);
+        let written = first.rows.first().map(written).transpose()?;
+        Ok(written == Some(1))
     }
 
-    /// What a rule wants kept for a key. A key may come once.
+    /// What a rule wants kept for a key. A key may come once, and one of them may be new: many are [`super::fresh`]'s.
     pub(super) fn add(
         &mut self,
         digest: &KeyDigest,
@@ -97,27 +84,22 @@ impl<'a> Writes<'a> {
         change: &Change,
         now: Timestamp,
     ) {
-        let text = bytea(&digest.0);
         match &change.entry {
-            Some(Entry::Whole(receipt)) => self.put(&text, stored, receipt),
-            Some(Entry::Pruned(pruned)) => self.mark(&text, pruned),
-            None if stored.is_some() => self.touched.push(Some(&text)),
+            Some(Entry::Whole(receipt)) => self.put(digest, stored, receipt),
+            Some(Entry::Pruned(pruned)) => self.mark(digest, pruned),
+            None if stored.is_some() => self.touched.push(Some(&Value::bytes(&digest.0))),
             None => return,
         }
-        let performed = |entry: &Entry| matches!(entry, Entry::Whole(receipt) if receipt.stored_state == State::Succeeded);
-        if let Some(payload) = &change.payload
-            && stored.is_none()
-            && !change.entry.as_ref().is_some_and(performed)
-        {
-            self.payloads
-                .push([Some(text.clone()), Some(bytea(payload))]);
+        if let (None, Some(payload)) = (stored, kept_payload(change)) {
+            self.payload
+                .push([Some(Value::bytes(&digest.0)), Some(Value::bytes(payload))]);
         }
         for event in &change.events {
-            self.append(digest, &text, stored.is_none(), event, now);
+            self.append(digest, stored.is_none(), event, now);
         }
     }
 
-    fn put(&mut self, digest: &str, stored: Option<&Stored>, receipt: &Receipt) {
+    fn put(&mut self, digest: &KeyDigest, stored: Option<&Stored>, receipt: &Receipt) {
         let columns = columns::of(digest, receipt);
         match stored.map(|stored| &stored.entry) {
             None => self.new.push(columns),
@@ -131,44 +113,30 @@ impl<'a> Writes<'a> {
         if let Some(stored) = stored
             && receipt.stored_state == State::Succeeded
         {
-            self.performed.push(Some(&stored.id.to_string()));
+            self.performed.push(Some(&Value::Number(stored.id)));
         }
     }
 
-    fn mark(&mut self, digest: &str, pruned: &Pruned) {
-        let outcome = row::outcome(pruned).to_owned();
-        self.pruned.push([Some(digest.to_owned()), Some(outcome)]);
+    fn mark(&mut self, digest: &KeyDigest, pruned: &Pruned) {
+        let outcome = Value::text(row::outcome(pruned));
+        self.pruned
+            .push([Some(Value::bytes(&digest.0)), Some(outcome)]);
     }
 
     /// A row of history, of a new receipt or of one that is there. A conflict with a fingerprint that is known is left out.
-    pub(super) fn append(
-        &mut self,
-        digest: &KeyDigest,
-        text: &str,
-        is_new: bool,
-        event: &Event,
-        at: Timestamp,
-    ) {
+    fn append(&mut self, digest: &KeyDigest, is_new: bool, event: &Event, at: Timestamp) {
         let nth = self.nth.entry(*digest).or_default();
         *nth += 1;
-        let values = [
-            Some(text.to_owned()),
-            Some(nth.to_string()),
-            Some(at.as_ms().to_string()),
-            Some(event.kind.as_str().to_owned()),
-            Some(event.attempt.to_string()),
-            event.actor.as_ref().map(|actor| actor.as_str().to_owned()),
-            event.detail.clone(),
-        ];
-        let appended = if is_new {
-            &mut self.begun
+        let of = Value::bytes(&digest.0);
+        let values = columns::of_event(of, *nth, event, at);
+        if is_new {
+            self.begun.push(values);
         } else {
-            &mut self.appended
-        };
-        appended.push(values);
+            self.appended.push(values);
+        }
     }
 
-    /// The statements, in the order in which they must be taken: rows that are new first, if there are any.
+    /// The statements, in the order in which they must be taken: the row that is new first, if there is one.
     pub(super) fn statements(&self) -> Vec<Statement<'static>> {
         let mut statements = Vec::new();
         if self.new.count() > 0 {
@@ -193,8 +161,8 @@ impl<'a> Writes<'a> {
             let touch = Statement::new(TOUCH).with(self.token);
             statements.push(touch.with(self.touched.clone()));
         }
-        if self.payloads.count() > 0 {
-            statements.push(self.with_rows(&self.payloads, |given| {
+        if self.payload.count() > 0 {
+            statements.push(self.with_rows(&self.payload, |given| {
                 format!(
                     "INSERT INTO receipt_ledger.payload (receipt, payload) SELECT receipt.id, given.payload FROM {} \
                      JOIN receipt_ledger.receipt ON {OURS}",
@@ -213,85 +181,48 @@ impl<'a> Writes<'a> {
 
     /// A statement over rows, whose first value is the token.
     fn with_rows(&self, rows: &Rows, sql: impl FnOnce(&Given) -> String) -> Statement<'static> {
-        let given = rows.given(1);
-        let statement = Statement::made(sql(&given)).with(self.token);
-        given
-            .values
-            .into_iter()
-            .fold(statement, Statement::with_optional)
+        with_rows(Some(self.token), rows, sql)
     }
 
-    /// New receipts with their history, which begins with them.
+    /// A new receipt with its history, which begins with it: the most frequent of all, and the quickest to plan. Where somebody
+    /// was first it writes nothing, and so it does in a ledger that does not decide.
     fn insert(&self) -> Statement<'static> {
-        let receipts = self.new.given(1);
-        let (behind, of_each) = (1 + receipts.values.len(), self.begun.count());
-        // One row each, for there is none that is not the first of its receipt.
-        let alike = self.begun.alike(behind);
-        let alike = alike.filter(|_| of_each == self.new.count());
-        let (sql, history) = match alike {
-            Some(history) if of_each == 1 => (self.insert_one(&receipts, &history), history),
-            Some(history) => {
-                let (columns, values) = (history.names(), history.only());
-                let appended = format!("(receipt, {columns}) SELECT id, {values} FROM given");
-                (self.insert_many(&receipts, Some(&appended)), history)
-            }
-            None if of_each == 0 => (self.insert_many(&receipts, None), Given::default()),
-            None => {
-                let history = self.begun.given(behind);
-                let columns = history.names().replacen("key_digest", "receipt", 1);
-                let values = history.names().replacen("key_digest", "new.id", 1);
-                let appended = format!(
-                    "({columns}) SELECT {values} FROM {} JOIN new USING (key_digest)",
-                    history.sql
-                );
-                (self.insert_many(&receipts, Some(&appended)), history)
-            }
-        };
-        let statement = Statement::made(sql).with(self.token);
-        let values = receipts.values.into_iter().chain(history.values);
-        values.fold(statement, Statement::with_optional)
-    }
-
-    /// What must hold where new rows are written.
-    fn only_if(&self) -> String {
-        if self.into_copy {
-            COUNTS.to_owned()
-        } else {
-            format!("{COUNTS} AND {DECIDES}")
-        }
-    }
-
-    /// A new receipt with one row of history: the most frequent of all, and the quickest to plan.
-    fn insert_one(&self, receipt: &Given, history: &Given) -> String {
-        format!(
-            "WITH new AS (INSERT INTO receipt_ledger.receipt (token, {}) SELECT $1::uuid, {} WHERE {} \
-             ON CONFLICT (key_digest) DO NOTHING RETURNING id), \
-             appended AS (INSERT INTO receipt_ledger.history (receipt, {}) SELECT id, {} FROM new) \
+        let receipt = self.new.given(1);
+        let behind = 1 + receipt.values.len();
+        let (history, appended) = self.begin(behind);
+        let sql = format!(
+            "WITH new AS (INSERT INTO receipt_ledger.receipt (token, {}) SELECT $1::uuid, {} WHERE {COUNTS} AND {DECIDES} \
+             ON CONFLICT (key_digest) DO NOTHING RETURNING id){appended} \
              SELECT 1 AS written FROM new",
             receipt.names(),
             receipt.only(),
-            self.only_if(),
-            history.names(),
-            history.only(),
-        )
+        );
+        let statement = Statement::made(sql).with(self.token);
+        let values = receipt.values.into_iter().chain(history.values);
+        values.fold(statement, Statement::with_optional)
     }
 
-    /// They come on record in the order in which they are given, and are put into place in the order of their digests: one
-    /// order for everybody, so that two groups with the same keys do not wait for each other. Where somebody was first with one
-    /// of them, the server refuses them all, which costs the others less than asking for each beforehand.
-    fn insert_many(&self, receipts: &Given, history: Option<&str>) -> String {
-        let names = receipts.names();
-        let appended = history.map_or_else(String::new, |history| {
-            format!(", appended AS (INSERT INTO receipt_ledger.history {history})")
-        });
-        format!(
-            "WITH given AS MATERIALIZED (SELECT nextval('receipt_ledger.receipt_id_seq') AS id, given.* FROM {} WHERE {}), \
-             new AS (INSERT INTO receipt_ledger.receipt (id, token, {names}) OVERRIDING SYSTEM VALUE \
-             SELECT id, $1::uuid, {names} FROM given ORDER BY key_digest RETURNING id, key_digest){appended} \
-             SELECT count(*) AS written FROM new",
-            receipts.sql,
-            self.only_if(),
-        )
+    /// The history of the new receipt, if there is any, and the part of the statement that takes it.
+    fn begin(&self, behind: usize) -> (Given, String) {
+        let insert = "appended AS (INSERT INTO receipt_ledger.history";
+        match (self.begun.count(), self.begun.alike(behind)) {
+            (0, _) => (Given::default(), String::new()),
+            (1, Some(history)) => {
+                let (names, values) = (history.names(), history.only());
+                let appended =
+                    format!(", {insert} (receipt, {names}) SELECT id, {values} FROM new)");
+                (history, appended)
+            }
+            (_, _) => {
+                let history = self.begun.given(behind);
+                let names = history.names().replacen("key_digest", "receipt", 1);
+                let values = history.names().replacen("key_digest", "new.id", 1);
+                let from = &history.sql;
+                let appended =
+                    format!(", {insert} ({names}) SELECT {values} FROM new CROSS JOIN {from})");
+                (history, appended)
+            }
+        }
     }
 
     /// Rows become what is given, whatever they were.
@@ -331,4 +262,26 @@ impl<'a> Writes<'a> {
             )
         })
     }
+}
+
+/// The payload that a new receipt keeps: what has succeeded needs none.
+fn kept_payload(change: &Change) -> Option<&[u8]> {
+    let performed = |entry: &Entry| matches!(entry, Entry::Whole(receipt) if receipt.stored_state == State::Succeeded);
+    let performed = change.entry.as_ref().is_some_and(performed);
+    change.payload.as_deref().filter(|_| !performed)
+}
+
+/// A statement over rows, whose values stand behind the first one, if there is one.
+pub(super) fn with_rows(
+    first: Option<&str>,
+    rows: &Rows,
+    sql: impl FnOnce(&Given) -> String,
+) -> Statement<'static> {
+    let given = rows.given(usize::from(first.is_some()));
+    let statement = Statement::made(sql(&given));
+    let first = first.map(|first| Some(first.to_owned()));
+    first
+        .into_iter()
+        .chain(given.values)
+        .fold(statement, Statement::with_optional)
 }

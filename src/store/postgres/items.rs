@@ -1,0 +1,272 @@
+//! What a group's steps speak of, and what they make of it: every key with what is stored for it and what is to become of
+//! it. Nothing here asks the server.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::error::Trouble;
+use super::fresh::Fresh;
+use super::receipts;
+use super::row::{self, Stored, number, required};
+use super::wire::Answer;
+use crate::decide::Change;
+use crate::receipt::{Entry, Event, EventKind, HistoryRow, Key, KeyDigest, State, Timestamp};
+use crate::store::{Reading, Step};
+
+/// What is known of a key while the steps are taken.
+#[derive(Debug, Default)]
+struct Item {
+    /// What was stored before the first step.
+    stored: Option<Stored>,
+    /// A column of it that holds what no ledger writes.
+    broken: Option<&'static str>,
+    entry: Option<Entry>,
+    entry_changed: bool,
+    /// The first step that changed it: receipts come on record in that order.
+    changed_by: usize,
+    events: Vec<Event>,
+    payload: Option<Arc<[u8]>>,
+    conflicts: Vec<Option<String>>,
+    history: Vec<HistoryRow>,
+}
+
+/// Every key of some steps.
+#[derive(Debug, Default)]
+pub(super) struct Items {
+    items: HashMap<KeyDigest, Item>,
+}
+
+/// A key that has changed, what was stored for it, and what is to become of it.
+pub(super) struct Changed<'a> {
+    pub(super) digest: &'a KeyDigest,
+    pub(super) stored: &'a Stored,
+    pub(super) change: Change,
+}
+
+impl Items {
+    /// What is stored for the steps' keys.
+    pub(super) fn of(stored: &Answer) -> Result<Items, Trouble> {
+        let mut items: HashMap<KeyDigest, Item> = HashMap::new();
+        for row in &stored.rows {
+            let digest = required(row, "key_digest", |text| row::bytes(text).map(KeyDigest))?;
+            let item = items.entry(digest).or_default();
+            match row::stored(row) {
+                Ok(stored) => {
+                    item.entry = Some(stored.entry.clone());
+                    item.stored = Some(stored);
+                }
+                Err(Trouble::Impossible(column)) => item.broken = Some(column),
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        Ok(Items { items })
+    }
+
+    /// Takes in what is known of their history.
+    pub(super) fn add_details(&mut self, details: &Answer) -> Result<(), Trouble> {
+        let mut item_of: HashMap<i64, &mut Item> = self
+            .items
+            .values_mut()
+            .filter_map(|item| Some((item.id()?, item)))
+            .collect();
+        for row in &details.rows {
+            let id: i64 = required(row, "receipt", number)?;
+            let Some(item) = item_of.get_mut(&id) else {
+                continue;
+            };
+            match row::history(row) {
+                Ok(row) => {
+                    if row.event.kind == EventKind::Conflict {
+                        item.conflicts.push(row.event.detail.clone());
+                    }
+                    item.history.push(row);
+                }
+                Err(Trouble::Impossible(column)) => item.broken = Some(column),
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the steps over what is known of their keys. A step that cannot be taken fails alone.
+    pub(super) fn take(
+        &mut self,
+        steps: &mut [Step<'_>],
+        now: Timestamp,
+    ) -> Vec<Result<(), Trouble>> {
+        let steps = steps.iter_mut().enumerate();
+        steps
+            .map(|(nth, step)| self.take_one(nth, step, now))
+            .collect()
+    }
+
+    fn take_one(&mut self, nth: usize, step: &mut Step<'_>, now: Timestamp) -> Result<(), Trouble> {
+        let key = key(step);
+        let item = self.items.entry(KeyDigest::of(key)).or_default();
+        if let Some(stored) = &item.stored {
+            receipts::refuse_other_key(stored, key)?;
+        }
+        if let Some(column) = item.broken {
+            return Err(Trouble::Impossible(column));
+        }
+        match step {
+            Step::Update(_, rule) => {
+                let changed = item.changes();
+                item.change(rule(item.entry.as_ref(), now), now);
+                if !changed {
+                    item.changed_by = nth;
+                }
+            }
+            Step::Read(_, with_history, reading) => {
+                let history = if *with_history {
+                    item.history.clone()
+                } else {
+                    Vec::new()
+                };
+                **reading = Some(Reading {
+                    entry: item.entry.clone(),
+                    now,
+                    history,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The numbers of receipts whose history must be known to take these steps rightly, and of those that are shown with
+    /// the whole of it.
+    pub(super) fn in_question(&self, steps: &[Step<'_>]) -> (HashSet<i64>, HashSet<i64>) {
+        let shown: HashSet<i64> = steps
+            .iter()
+            .filter(|step| matches!(step, Step::Read(_, true, _)))
+            .filter_map(|step| self.items.get(&KeyDigest::of(key(step)))?.id())
+            .collect();
+        let in_conflict = |item: &&Item| {
+            let is_conflict = |event: &Event| event.kind == EventKind::Conflict;
+            item.events.iter().any(is_conflict)
+        };
+        let in_conflict = self.items.values().filter(in_conflict);
+        let mut asked: HashSet<i64> = in_conflict.filter_map(Item::id).collect();
+        asked.extend(&shown);
+        (asked, shown)
+    }
+
+    /// Whether anything is to be written.
+    pub(super) fn change(&self) -> bool {
+        self.items.values().any(Item::changes)
+    }
+
+    /// Whether something is to be written of which there is a row already.
+    pub(super) fn change_what_is_there(&self) -> bool {
+        let mut items = self.items.values();
+        items.any(|item| item.changes() && item.stored.is_some())
+    }
+
+    /// Whether there is no key but new ones, each with a receipt to be written.
+    pub(super) fn are_all_fresh(&self) -> bool {
+        self.items.values().all(Item::is_fresh)
+    }
+
+    /// The new receipts, in the order in which they come on record.
+    pub(super) fn fresh(&self) -> Vec<Fresh<'_>> {
+        let items = self.items.iter().filter(|(_, item)| item.is_fresh());
+        in_order(items)
+            .into_iter()
+            .filter_map(|(digest, item)| item.as_fresh(digest))
+            .collect()
+    }
+
+    /// What has changed of what was there, in order.
+    pub(super) fn changed(&self) -> Vec<Changed<'_>> {
+        let items = self.items.iter().filter(|(_, item)| item.changes());
+        in_order(items)
+            .into_iter()
+            .filter_map(|(digest, item)| {
+                let stored = item.stored.as_ref()?;
+                let change = item.as_change();
+                Some(Changed {
+                    digest,
+                    stored,
+                    change,
+                })
+            })
+            .collect()
+    }
+}
+
+fn in_order<'a>(
+    items: impl Iterator<Item = (&'a KeyDigest, &'a Item)>,
+) -> Vec<(&'a KeyDigest, &'a Item)> {
+    let mut items: Vec<_> = items.collect();
+    items.sort_unstable_by_key(|(_, item)| item.changed_by);
+    items
+}
+
+/// The key that a step is about.
+pub(super) fn key<'a>(step: &Step<'a>) -> &'a Key {
+    match step {
+        Step::Update(key, _) | Step::Read(key, ..) => key,
+    }
+}
+
+impl Item {
+    /// The number its history goes by.
+    fn id(&self) -> Option<i64> {
+        self.stored.as_ref().map(|stored| stored.id)
+    }
+
+    fn changes(&self) -> bool {
+        self.entry_changed || !self.events.is_empty()
+    }
+
+    /// Whether it is a receipt where there was no row.
+    fn is_fresh(&self) -> bool {
+        let no_row = self.stored.is_none() && self.broken.is_none();
+        no_row && self.entry_changed && matches!(self.entry, Some(Entry::Whole(_)))
+    }
+
+    fn as_fresh<'a>(&'a self, digest: &'a KeyDigest) -> Option<Fresh<'a>> {
+        let Some(Entry::Whole(receipt)) = &self.entry else {
+            return None;
+        };
+        let performed = receipt.stored_state == State::Succeeded;
+        Some(Fresh {
+            digest,
+            receipt,
+            history: &self.history,
+            payload: self.payload.as_deref().filter(|_| !performed),
+        })
+    }
+
+    fn change(&mut self, change: Change, now: Timestamp) {
+        if let Some(entry) = change.entry {
+            self.entry = Some(entry);
+            self.entry_changed = true;
+            self.payload = self.payload.take().or(change.payload);
+        }
+        if !matches!(self.entry, Some(Entry::Whole(_))) {
+            return;
+        }
+        for event in change.events {
+            if event.kind == EventKind::Conflict {
+                if self.conflicts.contains(&event.detail) {
+                    continue;
+                }
+                self.conflicts.push(event.detail.clone());
+            }
+            self.history.push(HistoryRow {
+                at: now,
+                event: event.clone(),
+            });
+            self.events.push(event);
+        }
+    }
+
+    fn as_change(&self) -> Change {
+        Change {
+            entry: self.entry.clone().filter(|_| self.entry_changed),
+            events: self.events.clone(),
+            payload: self.payload.clone(),
+        }
+    }
+}
