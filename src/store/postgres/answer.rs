@@ -8,11 +8,13 @@ use bytes::Bytes;
 use fallible_iterator::FallibleIterator;
 use postgres_protocol::message::backend::ErrorFields;
 
-/// A statement and its values, written as text.
+use super::value::Parameter;
+
+/// A statement and its values.
 #[derive(Debug, Clone)]
 pub(super) struct Statement<'a> {
     pub(super) sql: Cow<'a, str>,
-    pub(super) values: Vec<Option<String>>,
+    pub(super) values: Vec<Option<Parameter>>,
 }
 
 impl<'a> Statement<'a> {
@@ -33,13 +35,13 @@ impl<'a> Statement<'a> {
     }
 
     /// The next value.
-    pub(super) fn with(self, value: impl Into<String>) -> Statement<'a> {
-        self.with_optional(Some(value.into()))
+    pub(super) fn with(self, value: impl Into<Parameter>) -> Statement<'a> {
+        self.with_optional(Some(value))
     }
 
     /// The next value, which may be NULL.
-    pub(super) fn with_optional(mut self, value: Option<String>) -> Statement<'a> {
-        self.values.push(value);
+    pub(super) fn with_optional(mut self, value: Option<impl Into<Parameter>>) -> Statement<'a> {
+        self.values.push(value.map(Into::into));
         self
     }
 }

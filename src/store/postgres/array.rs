@@ -1,73 +1,81 @@
-//! Many values in one: PostgreSQL's arrays, written as text.
+//! Many values in one: PostgreSQL's arrays, in the server's own form.
 
-use memchr::memchr2;
+use postgres_protocol::Oid;
 
-use super::value::{Value, flag_word, push_hex, push_number};
+use super::value::{Parameter, Value};
 
-/// An array of values, any of them NULL. It ends with its last value: beside longer ones `unnest` fills it up with NULL.
+/// PostgreSQL's numbers for the types of elements, the same in every version.
+const BOOLEAN: Oid = 16;
+const BYTEA: Oid = 17;
+const BIGINT: Oid = 20;
+const TEXT: Oid = 25;
+
+/// What stands for NULL where an element's length does.
+const NULL: [u8; 4] = (-1_i32).to_be_bytes();
+
+/// An array of values of one type, any of them NULL. It ends with its last value: beside longer ones `unnest` fills it up
+/// with NULL.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Array {
-    text: String,
+    kind: Oid,
+    /// Each with its length before it.
+    elements: Vec<u8>,
+    count: i32,
     /// NULLs that are not written, as no value has followed yet.
-    nulls: usize,
+    nulls: i32,
+    has_null: bool,
 }
 
 impl Array {
-    /// The next value.
+    /// The next value, of the type that those before it have.
     pub(super) fn push(&mut self, value: Option<&Value<'_>>) {
         let Some(value) = value else {
             self.nulls += 1;
             return;
         };
         for _ in 0..self.nulls {
-            self.part();
-            self.text.push_str("NULL");
+            self.elements.extend_from_slice(&NULL);
         }
+        self.has_null |= self.nulls > 0;
+        self.count += self.nulls + 1;
         self.nulls = 0;
-        self.part();
         match value {
-            Value::Text(text) => self.quote(text),
-            Value::Number(number) => push_number(&mut self.text, *number),
-            Value::Flag(flag) => self.text.push_str(flag_word(*flag)),
-            Value::Bytes(bytes) => {
-                self.text.push_str("\"\\\\x");
-                push_hex(&mut self.text, bytes);
-                self.text.push('"');
-            }
+            Value::Text(text) => self.element(TEXT, text.as_bytes()),
+            Value::Number(number) => self.element(BIGINT, &number.to_be_bytes()),
+            Value::Flag(flag) => self.element(BOOLEAN, &[u8::from(*flag)]),
+            Value::Bytes(bytes) => self.element(BYTEA, bytes),
         }
     }
 
-    fn quote(&mut self, text: &str) {
-        self.text.push('"');
-        let mut rest = text;
-        while let Some(at) = memchr2(b'"', b'\\', rest.as_bytes()) {
-            self.text.push_str(&rest[..at]);
-            self.text.push('\\');
-            self.text.push_str(&rest[at..=at]);
-            rest = &rest[at + 1..];
-        }
-        self.text.push_str(rest);
-        self.text.push('"');
-    }
-
-    fn part(&mut self) {
-        self.text.push(if self.text.is_empty() { '{' } else { ',' });
+    fn element(&mut self, kind: Oid, bytes: &[u8]) {
+        let length = i32::try_from(bytes.len()).expect("no value is near 2 GiB");
+        self.kind = kind;
+        self.elements.extend_from_slice(&length.to_be_bytes());
+        self.elements.extend_from_slice(bytes);
     }
 
     /// Whether it has no value.
     pub(super) fn is_empty(&self) -> bool {
-        self.text.is_empty()
+        self.count == 0
     }
 }
 
-impl From<Array> for String {
-    fn from(array: Array) -> String {
-        let mut text = array.text;
-        if text.is_empty() {
-            text.push('{');
+impl From<Array> for Parameter {
+    fn from(array: Array) -> Parameter {
+        // Without an element it has no type, which text does without.
+        if array.is_empty() {
+            return Parameter::from("{}");
         }
-        text.push('}');
-        text
+        const DIMENSIONS: i32 = 1;
+        const FIRST: i32 = 1;
+        let mut bytes = Vec::with_capacity(20 + array.elements.len());
+        bytes.extend_from_slice(&DIMENSIONS.to_be_bytes());
+        bytes.extend_from_slice(&i32::from(array.has_null).to_be_bytes());
+        bytes.extend_from_slice(&array.kind.to_be_bytes());
+        bytes.extend_from_slice(&array.count.to_be_bytes());
+        bytes.extend_from_slice(&FIRST.to_be_bytes());
+        bytes.extend_from_slice(&array.elements);
+        Parameter::Binary(bytes)
     }
 }
 
@@ -85,34 +93,45 @@ impl<'a> FromIterator<Value<'a>> for Array {
 mod tests {
     use super::*;
 
-    #[test]
-    fn values_are_quoted_so_that_each_stays_one_value() {
-        let mut array = Array::default();
-        assert_eq!(String::from(array.clone()), "{}");
-        for value in [
-            Some("a"),
-            None,
-            Some("NULL"),
-            Some(r#"{"b":"\n"}, c"#),
-            Some(""),
-        ] {
-            array.push(value.map(Value::text).as_ref());
-        }
-        let text = r#"{"a",NULL,"NULL","{\"b\":\"\\n\"}, c",""}"#;
-        assert_eq!(String::from(array.clone()), text);
-        array.push(None);
-        assert_eq!(String::from(array), text);
+    /// The elements as the protocol's crate reads them.
+    fn read(array: Array) -> (Oid, Vec<Option<Vec<u8>>>) {
+        use fallible_iterator::FallibleIterator as _;
+        let Parameter::Binary(bytes) = Parameter::from(array) else {
+            panic!("it has no elements");
+        };
+        let array = postgres_protocol::types::array_from_sql(&bytes).expect("it is an array");
+        assert!(matches!(array.dimensions().count(), Ok(1)));
+        let elements = array.values().map(|value| Ok(value.map(<[u8]>::to_vec)));
+        (
+            array.element_type(),
+            elements.collect().expect("it has them all"),
+        )
     }
 
     #[test]
-    fn numbers_flags_and_bytes_are_written_as_the_server_reads_them() {
-        let values = [
-            Value::Number(-7),
-            Value::Flag(true),
-            Value::Flag(false),
-            Value::bytes(&[0, 0xAB]),
-        ];
-        let array: Array = values.into_iter().collect();
-        assert_eq!(String::from(array), r#"{-7,t,f,"\\x00ab"}"#);
+    fn an_array_holds_what_was_pushed_up_to_the_last_value() {
+        let mut array = Array::default();
+        assert_eq!(Parameter::from(array.clone()), Parameter::from("{}"));
+        array.push(None);
+        assert_eq!(Parameter::from(array.clone()), Parameter::from("{}"));
+        for value in [Some("a"), None, Some("NULL"), Some("")] {
+            array.push(value.map(Value::text).as_ref());
+        }
+        array.push(None);
+        let bytes = |text: &str| Some(text.as_bytes().to_vec());
+        let values = vec![None, bytes("a"), None, bytes("NULL"), bytes("")];
+        assert_eq!(read(array), (TEXT, values));
+    }
+
+    #[test]
+    fn every_type_has_its_form() {
+        let of = |values: [Value<'_>; 2]| read(values.into_iter().collect());
+        let numbers = of([Value::Number(-2), Value::Number(258)]);
+        let written = |number: i64| Some(number.to_be_bytes().to_vec());
+        assert_eq!(numbers, (BIGINT, vec![written(-2), written(258)]));
+        let flags = of([Value::Flag(true), Value::Flag(false)]);
+        assert_eq!(flags, (BOOLEAN, vec![Some(vec![1]), Some(vec![0])]));
+        let bytes = of([Value::bytes(&[0, 0xAB]), Value::bytes(&[])]);
+        assert_eq!(bytes, (BYTEA, vec![Some(vec![0, 0xAB]), Some(vec![])]));
     }
 }

@@ -47,7 +47,7 @@ pub(super) const HISTORY: &[Column] = &[
     ("detail", "text"),
 ];
 
-pub(super) const PRUNED: &[Column] = &[("key_digest", "bytea"), ("outcome", "smallint")];
+pub(super) const PRUNED: &[Column] = &[("key_digest", "bytea"), ("outcome", "bigint")];
 pub(super) const PAYLOAD: &[Column] = &[("key_digest", "bytea"), ("payload", "bytea")];
 
 /// A receipt's values, in the order of [`RECEIPT`].

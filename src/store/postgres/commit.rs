@@ -8,7 +8,7 @@ use super::error::Trouble;
 use super::patience::Patience;
 use super::row::required;
 use super::session::Session;
-use super::value::bytea;
+use super::value::Value;
 use super::wire::{Answer, Fault, Statement, Wire};
 use crate::error::{Error, Source};
 use crate::receipt::KeyDigest;
@@ -131,7 +131,7 @@ impl Session {
     fn look_for(&mut self, proof: Proof<'_>, patience: Patience) -> Result<bool, Trouble> {
         self.connected(patience)?;
         let mut statements = Session::beginning(patience);
-        statements.push(Statement::new(TOKEN).with(bytea(&proof.digest.0)));
+        statements.push(Statement::new(TOKEN).with(Value::bytes(&proof.digest.0)));
         let answers = self.ask(&statements, patience)?;
         let row = answers.last().and_then(|answer| answer.rows.first());
         let found = match row {

@@ -8,7 +8,7 @@ use super::array::Array;
 use super::commit::Proof;
 use super::error::Trouble;
 use super::fresh::{self, Fresh};
-use super::items::{Items, key};
+use super::items::{Digests, Items};
 use super::meta::{self, Head};
 use super::patience::Patience;
 use super::receipts::{self, RIVAL_WAIT, find, lock};
@@ -17,7 +17,7 @@ use super::value::Value;
 use super::wire::{Answer, ServerError, Statement};
 use super::writes::Writes;
 use crate::error::Error;
-use crate::receipt::{KeyDigest, Timestamp};
+use crate::receipt::Timestamp;
 use crate::store::Step;
 
 /// Which conflicts are known, and the whole history where it is asked for.
@@ -60,14 +60,12 @@ pub(super) fn group(
 
 /// A group of one.
 fn one(session: &Session, done: Result<(), Trouble>) -> Result<Vec<Result<(), Error>>, Trouble> {
-    let of_the_step = |trouble: &Trouble| match trouble {
-        Trouble::Server(error) => is_of_a_value(error),
-        Trouble::Impossible(_) => true,
-        _ => false,
-    };
     match done {
         Ok(()) => Ok(vec![Ok(())]),
-        Err(trouble) if of_the_step(&trouble) => Ok(vec![Err(told(session, trouble))]),
+        Err(Trouble::Server(error)) if !is_of_a_value(&error) => Err(Trouble::Server(error)),
+        Err(trouble @ (Trouble::Server(_) | Trouble::Impossible(_))) => {
+            Ok(vec![Err(told(session, trouble))])
+        }
         Err(trouble) => Err(trouble),
     }
 }
@@ -84,14 +82,12 @@ fn is_of_a_value(error: &ServerError) -> bool {
 /// Whether somebody held one of the keys, or several did one after the other: then all is read again, the clock, too, while
 /// there is time, and what is left is a lock.
 fn waited(trouble: &Trouble, patience: Patience) -> bool {
-    match trouble {
-        Trouble::Server(error) => match &*error.code {
-            "55P03" => !patience.is_over(),
-            "57014" => true,
-            _ => false,
-        },
-        _ => false,
-    }
+    let code = match trouble {
+        Trouble::Server(error) => &*error.code,
+        Trouble::Lost(_) | Trouble::Unreachable(..) | Trouble::Rival => return false,
+        Trouble::Impossible(_) | Trouble::Ledger(_) => return false,
+    };
+    code == "57014" || code == "55P03" && !patience.is_over()
 }
 
 fn take_together(
@@ -100,16 +96,16 @@ fn take_together(
     steps: &mut [Step<'_>],
     only_new: &mut bool,
 ) -> Result<Vec<Result<(), Trouble>>, Trouble> {
-    let keys = keys(steps);
-    let guess = std::mem::take(only_new) && keys.len() >= GUESSED_MIN && are_updates(steps);
+    let digests = Digests::of(steps);
+    let guess = std::mem::take(only_new) && digests.once.len() >= GUESSED_MIN && are_updates(steps);
     let taken = if guess {
-        take_as_new(session, patience, steps, keys.len())?
+        take_as_new(session, patience, &digests, steps)?
     } else {
         None
     };
     let (done, all_new) = match taken {
         Some(taken) => taken,
-        None => look_and_take(session, patience, steps, &keys)?,
+        None => look_and_take(session, patience, &digests, steps)?,
     };
     *only_new = all_new;
     Ok(done)
@@ -117,13 +113,6 @@ fn take_together(
 
 /// What came of each step, and whether every key was new and has a receipt now.
 type Taken = (Vec<Result<(), Trouble>>, bool);
-
-/// Each key once.
-fn keys(steps: &[Step<'_>]) -> Vec<KeyDigest> {
-    let mut seen = HashSet::new();
-    let digests = steps.iter().map(|step| KeyDigest::of(key(step)));
-    digests.filter(|digest| seen.insert(*digest)).collect()
-}
 
 fn are_updates(steps: &[Step<'_>]) -> bool {
     steps.iter().all(|step| matches!(step, Step::Update(..)))
@@ -134,13 +123,13 @@ fn are_updates(steps: &[Step<'_>]) -> bool {
 fn take_as_new(
     session: &mut Session,
     patience: Patience,
+    digests: &Digests,
     steps: &mut [Step<'_>],
-    keys: usize,
 ) -> Result<Option<Taken>, Trouble> {
     let begin = Session::entering(patience.at_most(RIVAL_WAIT));
-    let (head, numbers) = draw(session, patience, begin, keys)?;
-    let mut items = Items::default();
-    let done = items.take(steps, session.now(&head));
+    let (head, numbers) = draw(session, patience, begin, digests.once.len())?;
+    let mut items = Items::new(digests);
+    let done = items.take(digests, steps, session.now(&head));
     if !items.are_all_fresh() {
         session.roll_back(patience);
         return Ok(None);
@@ -159,10 +148,10 @@ fn take_as_new(
 fn look_and_take(
     session: &mut Session,
     patience: Patience,
+    digests: &Digests,
     steps: &mut [Step<'_>],
-    keys: &[KeyDigest],
 ) -> Result<Taken, Trouble> {
-    let array = receipts::digests(keys);
+    let array = receipts::digests(&digests.once);
     let mut statements = vec![find(&array), Statement::new(meta::HEAD)];
     // A receipt that is shown with its history is shown as both were at one moment.
     let shows = steps
@@ -176,7 +165,7 @@ fn look_and_take(
     let head = Head::of(&answers[1], session)?;
     head.decides(session)?;
     let mut now = session.now(&head);
-    let (mut items, mut done) = take(session, patience, steps, &answers[0], now)?;
+    let (mut items, mut done) = take(session, patience, digests, steps, &answers[0], now)?;
     if shows {
         session.roll_back(patience);
     }
@@ -193,7 +182,7 @@ fn look_and_take(
         head.decides(session)?;
         head.commit_counts(session)?;
         now = session.now(&head);
-        (items, done) = take(session, patience, steps, &answers[0], now)?;
+        (items, done) = take(session, patience, digests, steps, &answers[0], now)?;
         if !items.change() {
             session.roll_back(patience);
             return Ok((done, false));
@@ -209,13 +198,14 @@ fn look_and_take(
 fn take(
     session: &mut Session,
     patience: Patience,
+    digests: &Digests,
     steps: &mut [Step<'_>],
     stored: &Answer,
     now: Timestamp,
 ) -> Result<(Items, Vec<Result<(), Trouble>>), Trouble> {
-    let mut items = Items::of(stored)?;
-    let done = items.take(steps, now);
-    let (asked, shown) = items.in_question(steps);
+    let mut items = Items::of(digests, stored)?;
+    let done = items.take(digests, steps, now);
+    let (asked, shown) = items.in_question(digests, steps);
     if asked.is_empty() {
         return Ok((items, done));
     }
@@ -224,9 +214,9 @@ fn take(
         .with(array(asked))
         .with(array(shown));
     let answers = session.ask(&[details], patience)?;
-    let mut items = Items::of(stored)?;
+    let mut items = Items::of(digests, stored)?;
     items.add_details(&answers[0])?;
-    let done = items.take(steps, now);
+    let done = items.take(digests, steps, now);
     Ok((items, done))
 }
 

@@ -29,7 +29,7 @@ SELECT set_config('idle_in_transaction_session_timeout', '0', true), set_config(
 const INSERT_PRUNED: &str = "\
 INSERT INTO receipt_ledger.receipt (key_digest, token, attempt, fingerprint_digest, outcome) \
 SELECT key_digest, $1::uuid, attempt, fingerprint_digest, outcome \
-FROM unnest($2::bytea[], $3::bigint[], $4::bytea[], $5::smallint[]) \
+FROM unnest($2::bytea[], $3::bigint[], $4::bytea[], $5::bigint[]) \
      AS given (key_digest, attempt, fingerprint_digest, outcome)";
 
 /// Takes everything in, or nothing, in the transaction that was begun.
@@ -221,7 +221,7 @@ fn add_pruned(rows: &mut [Array; 4], digest: &KeyDigest, pruned: &Pruned) {
         Value::bytes(&digest.0),
         Value::Number(pruned.attempt.into()),
         Value::bytes(&pruned.fingerprint.0),
-        Value::text(row::outcome(pruned)),
+        Value::Number(row::outcome(pruned)),
     ];
     for (array, value) in rows.iter_mut().zip(values) {
         array.push(Some(&value));

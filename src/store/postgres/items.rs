@@ -24,16 +24,34 @@ struct Item {
     entry_changed: bool,
     /// The first step that changed it: receipts come on record in that order.
     changed_by: usize,
-    events: Vec<Event>,
     payload: Option<Arc<[u8]>>,
-    conflicts: Vec<Option<String>>,
+    /// As far as it was asked for, and behind that what the steps add.
     history: Vec<HistoryRow>,
+    known: usize,
 }
 
 /// Every key of some steps.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Items {
     items: HashMap<KeyDigest, Item>,
+}
+
+/// The digests of some steps' keys.
+#[derive(Debug)]
+pub(super) struct Digests {
+    of_steps: Vec<KeyDigest>,
+    /// Each once.
+    pub(super) once: Vec<KeyDigest>,
+}
+
+impl Digests {
+    pub(super) fn of(steps: &[Step<'_>]) -> Digests {
+        let of_steps: Vec<_> = steps.iter().map(|step| KeyDigest::of(key(step))).collect();
+        let mut seen = HashSet::with_capacity(of_steps.len());
+        let once = of_steps.iter().copied();
+        let once = once.filter(|digest| seen.insert(*digest)).collect();
+        Digests { of_steps, once }
+    }
 }
 
 /// A key that has changed, what was stored for it, and what is to become of it.
@@ -44,9 +62,16 @@ pub(super) struct Changed<'a> {
 }
 
 impl Items {
+    /// As if nothing were stored.
+    pub(super) fn new(digests: &Digests) -> Items {
+        Items {
+            items: HashMap::with_capacity(digests.once.len()),
+        }
+    }
+
     /// What is stored for the steps' keys.
-    pub(super) fn of(stored: &Answer) -> Result<Items, Trouble> {
-        let mut items: HashMap<KeyDigest, Item> = HashMap::new();
+    pub(super) fn of(digests: &Digests, stored: &Answer) -> Result<Items, Trouble> {
+        let mut items = Items::new(digests).items;
         for row in &stored.rows {
             let digest = required(row, "key_digest", |text| row::bytes(text).map(KeyDigest))?;
             let item = items.entry(digest).or_default();
@@ -76,10 +101,8 @@ impl Items {
             };
             match row::history(row) {
                 Ok(row) => {
-                    if row.event.kind == EventKind::Conflict {
-                        item.conflicts.push(row.event.detail.clone());
-                    }
                     item.history.push(row);
+                    item.known = item.history.len();
                 }
                 Err(Trouble::Impossible(column)) => item.broken = Some(column),
                 Err(trouble) => return Err(trouble),
@@ -91,18 +114,25 @@ impl Items {
     /// Runs the steps over what is known of their keys. A step that cannot be taken fails alone.
     pub(super) fn take(
         &mut self,
+        digests: &Digests,
         steps: &mut [Step<'_>],
         now: Timestamp,
     ) -> Vec<Result<(), Trouble>> {
-        let steps = steps.iter_mut().enumerate();
+        let steps = steps.iter_mut().zip(&digests.of_steps).enumerate();
         steps
-            .map(|(nth, step)| self.take_one(nth, step, now))
+            .map(|(nth, (step, digest))| self.take_one(nth, step, digest, now))
             .collect()
     }
 
-    fn take_one(&mut self, nth: usize, step: &mut Step<'_>, now: Timestamp) -> Result<(), Trouble> {
+    fn take_one(
+        &mut self,
+        nth: usize,
+        step: &mut Step<'_>,
+        digest: &KeyDigest,
+        now: Timestamp,
+    ) -> Result<(), Trouble> {
         let key = key(step);
-        let item = self.items.entry(KeyDigest::of(key)).or_default();
+        let item = self.items.entry(*digest).or_default();
         if let Some(stored) = &item.stored {
             receipts::refuse_other_key(stored, key)?;
         }
@@ -135,15 +165,19 @@ impl Items {
 
     /// The numbers of receipts whose history must be known to take these steps rightly, and of those that are shown with
     /// the whole of it.
-    pub(super) fn in_question(&self, steps: &[Step<'_>]) -> (HashSet<i64>, HashSet<i64>) {
+    pub(super) fn in_question(
+        &self,
+        digests: &Digests,
+        steps: &[Step<'_>],
+    ) -> (HashSet<i64>, HashSet<i64>) {
+        let steps = steps.iter().zip(&digests.of_steps);
         let shown: HashSet<i64> = steps
-            .iter()
-            .filter(|step| matches!(step, Step::Read(_, true, _)))
-            .filter_map(|step| self.items.get(&KeyDigest::of(key(step)))?.id())
+            .filter(|(step, _)| matches!(step, Step::Read(_, true, _)))
+            .filter_map(|(_, digest)| self.items.get(digest)?.id())
             .collect();
         let in_conflict = |item: &&Item| {
-            let is_conflict = |event: &Event| event.kind == EventKind::Conflict;
-            item.events.iter().any(is_conflict)
+            let mut events = item.events();
+            events.any(|event| event.kind == EventKind::Conflict)
         };
         let in_conflict = self.items.values().filter(in_conflict);
         let mut asked: HashSet<i64> = in_conflict.filter_map(Item::id).collect();
@@ -202,8 +236,7 @@ fn in_order<'a>(
     items
 }
 
-/// The key that a step is about.
-pub(super) fn key<'a>(step: &Step<'a>) -> &'a Key {
+fn key<'a>(step: &Step<'a>) -> &'a Key {
     match step {
         Step::Update(key, _) | Step::Read(key, ..) => key,
     }
@@ -215,8 +248,13 @@ impl Item {
         self.stored.as_ref().map(|stored| stored.id)
     }
 
+    /// What the steps add to its history.
+    fn events(&self) -> impl Iterator<Item = &Event> {
+        self.history[self.known..].iter().map(|row| &row.event)
+    }
+
     fn changes(&self) -> bool {
-        self.entry_changed || !self.events.is_empty()
+        self.entry_changed || self.history.len() > self.known
     }
 
     /// Whether it is a receipt where there was no row.
@@ -248,24 +286,20 @@ impl Item {
             return;
         }
         for event in change.events {
-            if event.kind == EventKind::Conflict {
-                if self.conflicts.contains(&event.detail) {
-                    continue;
-                }
-                self.conflicts.push(event.detail.clone());
+            let is_same = |row: &HistoryRow| {
+                row.event.kind == EventKind::Conflict && row.event.detail == event.detail
+            };
+            if event.kind == EventKind::Conflict && self.history.iter().any(is_same) {
+                continue;
             }
-            self.history.push(HistoryRow {
-                at: now,
-                event: event.clone(),
-            });
-            self.events.push(event);
+            self.history.push(HistoryRow { at: now, event });
         }
     }
 
     fn as_change(&self) -> Change {
         Change {
             entry: self.entry.clone().filter(|_| self.entry_changed),
-            events: self.events.clone(),
+            events: self.events().cloned().collect(),
             payload: self.payload.clone(),
         }
     }

@@ -4,6 +4,7 @@ use super::error::Trouble;
 use super::row::{flag, number, required, seconds};
 use super::schema;
 use super::session::Session;
+use super::value::Parameter;
 use super::wire::{Answer, Statement};
 use crate::error::Error;
 use crate::receipt::Timestamp;
@@ -124,6 +125,6 @@ pub(super) fn refuse(session: &Session, why: String) -> Trouble {
 }
 
 /// A statement that keeps a value under a name.
-pub(super) fn set(name: &'static str, value: impl Into<String>) -> Statement<'static> {
+pub(super) fn set(name: &'static str, value: impl Into<Parameter>) -> Statement<'static> {
     Statement::new(SET).with(name).with(value)
 }

@@ -4,7 +4,7 @@ use super::error::Trouble;
 use super::patience::Patience;
 use super::row::{self, any_bytes, number, required};
 use super::session::Session;
-use super::value::bytea;
+use super::value::Value;
 use super::wire::Statement;
 use crate::receipt::{Fingerprint, Key, KeyDigest};
 use crate::store::{Cursor, Pending, PendingIntent, PendingKind};
@@ -54,7 +54,7 @@ pub(super) fn payload(
     patience: Patience,
     key: &Key,
 ) -> Result<Option<Vec<u8>>, Trouble> {
-    let asked = Statement::new(PAYLOAD).with(bytea(&KeyDigest::of(key).0));
+    let asked = Statement::new(PAYLOAD).with(Value::bytes(&KeyDigest::of(key).0));
     let answers = session.ask(&[asked], patience)?;
     match answers[0].rows.first() {
         Some(row) => required(row, "payload", any_bytes).map(Some),

@@ -11,7 +11,7 @@ use super::receipts::HISTORY;
 use super::row::{self, any_bytes, bytes, number, receipt_columns, required};
 use super::scan::whole;
 use super::session::Session;
-use super::value::{Value, bytea};
+use super::value::Value;
 use super::wire::Statement;
 use crate::receipt::{Entry, HistoryRow, KeyDigest};
 use crate::store::Portable;
@@ -92,16 +92,16 @@ fn pruned(
     session: &mut Session,
     each: &mut dyn FnMut(Portable) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, Trouble> {
-    let (mut page, mut after) = (Page::first(), bytea(&[]));
+    let (mut page, mut after) = (Page::first(), Vec::new());
     loop {
         let asked = Statement::new(ALL_PRUNED)
-            .with(after.as_str())
+            .with(Value::bytes(&after))
             .with(page.rows());
         let answers = session.ask_without_limit(&[asked])?;
         let rows = &answers[0].rows;
         for row in rows {
             let key = required(row, "key_digest", |hex| bytes(hex).map(KeyDigest))?;
-            after = bytea(&key.0);
+            after = key.0.to_vec();
             let Entry::Pruned(pruned) = row::stored(row)?.entry else {
                 return Err(Trouble::Impossible("key"));
             };

@@ -8,7 +8,7 @@ use super::patience::Patience;
 use super::row::{self, flag, number, optional, receipt_columns, required};
 use super::scan::whole;
 use super::session::{Session, token};
-use super::value::Value;
+use super::value::{Parameter, Value};
 use super::wire::Statement;
 use crate::error::Error;
 use crate::receipt::{FingerprintDigest, Pruned as Digests, Receipt};
@@ -45,7 +45,7 @@ UPDATE receipt_ledger.receipt SET token = $1::uuid, fingerprint_digest = given.f
        amount = NULL, currency = NULL, created_at_ms = NULL, updated_at_ms = NULL, \
        first_reserved_at_ms = NULL, attempt_started_at_ms = NULL, lease_expires_at_ms = NULL, \
        settled_at_ms = NULL, settled_by = NULL, late_success = NULL, contested = NULL, reason = NULL, result = NULL \
-FROM unnest($2::bigint[], $3::bytea[], $4::smallint[]) AS given (id, fingerprint_digest, outcome) \
+FROM unnest($2::bigint[], $3::bytea[], $4::bigint[]) AS given (id, fingerprint_digest, outcome) \
 WHERE receipt.id = given.id";
 
 const DELETE: &str = "DELETE FROM receipt_ledger.receipt WHERE id = ANY($1::bigint[])";
@@ -67,7 +67,7 @@ ON CONFLICT (name) DO UPDATE SET value = (meta.value::bigint + excluded.value::b
 /// What one prune looks for.
 struct Limits {
     settled_until_ms: i64,
-    states: String,
+    states: Parameter,
     forget: bool,
 }
 
@@ -134,7 +134,7 @@ fn candidates(
     let asked = Statement::new(CANDIDATES)
         .with(after.to_string())
         .with(limits.settled_until_ms.to_string())
-        .with(limits.states.as_str())
+        .with(limits.states.clone())
         .with(RECEIPTS_A_STEP.to_string());
     let answers = session.ask_without_limit(&[asked])?;
     let found = answers[0].rows.iter();
@@ -157,7 +157,7 @@ fn step(
     let held = Statement::new(STILL_CANDIDATES)
         .with(ids)
         .with(limits.settled_until_ms.to_string())
-        .with(limits.states.as_str());
+        .with(limits.states.clone());
     statements.extend([held, Statement::new(meta::HEAD)]);
     let answers = session.ask(&statements, patience)?;
     let [.., held, head] = &answers[..] else {
@@ -170,7 +170,7 @@ fn step(
         let digests = digests(&receipt);
         given[0].push(Some(&Value::Number(id)));
         given[1].push(Some(&Value::bytes(&digests.fingerprint.0)));
-        given[2].push(Some(&Value::text(row::outcome(&digests))));
+        given[2].push(Some(&Value::Number(row::outcome(&digests))));
     }
     let pruned = count(held.rows.len());
     if pruned == 0 {

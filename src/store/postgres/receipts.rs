@@ -9,7 +9,7 @@ use super::meta::{self, Head, head_columns};
 use super::patience::Patience;
 use super::row::{self, Stored, flag, receipt_columns, required};
 use super::session::{Session, token};
-use super::value::{Value, bytea};
+use super::value::{Parameter, Value};
 use super::wire::{Answer, Statement};
 use super::writes::Writes;
 use crate::decide::Change;
@@ -58,19 +58,19 @@ pub(super) const VIEW: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 pub(super) const RIVAL_WAIT: Duration = Duration::from_millis(100);
 
 /// Digests as a value of type `bytea[]`.
-pub(super) fn digests<'a>(digests: impl IntoIterator<Item = &'a KeyDigest>) -> String {
+pub(super) fn digests<'a>(digests: impl IntoIterator<Item = &'a KeyDigest>) -> Parameter {
     let digests = digests.into_iter().map(|digest| Value::bytes(&digest.0));
     digests.collect::<Array>().into()
 }
 
 /// The statement that reads these keys' rows, and the one that locks them.
-pub(super) fn find(array: &str) -> Statement<'static> {
-    Statement::new(FIND).with(array)
+pub(super) fn find(array: &Parameter) -> Statement<'static> {
+    Statement::new(FIND).with(array.clone())
 }
 
 /// See [`find`].
-pub(super) fn lock(array: &str) -> Statement<'static> {
-    Statement::new(LOCK).with(array)
+pub(super) fn lock(array: &Parameter) -> Statement<'static> {
+    Statement::new(LOCK).with(array.clone())
 }
 
 /// Runs a rule on what is stored for a key and keeps what it wants. What changes nothing is answered from a look that
@@ -107,7 +107,10 @@ pub(super) fn look(
     key: &Key,
     digest: &KeyDigest,
 ) -> Result<(Option<Stored>, Head), Trouble> {
-    let looked = session.ask(&[Statement::new(LOOK).with(bytea(&digest.0))], patience)?;
+    let looked = session.ask(
+        &[Statement::new(LOOK).with(Value::bytes(&digest.0))],
+        patience,
+    )?;
     let head = Head::of(&looked[0], session)?;
     let row = looked[0]
         .rows
@@ -272,7 +275,7 @@ fn reading(key: &Key, with_history: bool) -> Vec<Statement<'static>> {
     let digest = KeyDigest::of(key);
     let mut statements = vec![find(&digests([&digest])), Statement::new(meta::HEAD)];
     if with_history {
-        statements.push(Statement::new(HISTORY_OF_KEY).with(bytea(&digest.0)));
+        statements.push(Statement::new(HISTORY_OF_KEY).with(Value::bytes(&digest.0)));
     }
     statements
 }

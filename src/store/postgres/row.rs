@@ -190,11 +190,11 @@ fn pruned(row: &Row) -> Result<Pruned, Trouble> {
 }
 
 /// The number that stands for a pruned receipt's outcome.
-pub(super) fn outcome(pruned: &Pruned) -> &'static str {
+pub(super) fn outcome(pruned: &Pruned) -> i64 {
     match (pruned.state, pruned.contested) {
-        (State::Succeeded, _) => "1",
-        (_, false) => "2",
-        (_, true) => "3",
+        (State::Succeeded, _) => 1,
+        (_, false) => 2,
+        (_, true) => 3,
     }
 }
 

@@ -4,7 +4,7 @@
 //! time that arrays take; many go as an array for each column, or as one value where all rows have the same.
 
 use super::array::Array;
-use super::value::Value;
+use super::value::{Parameter, Value};
 
 /// A column's name and its type.
 pub(super) type Column = (&'static str, &'static str);
@@ -37,7 +37,7 @@ pub(super) struct Given {
     /// Where each finds its value, or its values.
     places: Vec<String>,
     /// The values that `sql` speaks of, in its order.
-    pub(super) values: Vec<Option<String>>,
+    pub(super) values: Vec<Option<Parameter>>,
 }
 
 impl Rows {
@@ -158,13 +158,13 @@ impl Values {
         }
     }
 
-    fn first(&self) -> Option<String> {
-        self.first.as_ref().map(String::from)
+    fn first(&self) -> Option<Parameter> {
+        self.first.as_ref().map(Parameter::from)
     }
 }
 
 impl Given {
-    fn add(&mut self, behind: usize, column: Column, of: &str, value: Option<String>) {
+    fn add(&mut self, behind: usize, column: Column, of: &str, value: Option<Parameter>) {
         let (name, kind) = column;
         self.values.push(value);
         let nth = behind + self.values.len();
@@ -198,7 +198,7 @@ impl Given {
 mod tests {
     use super::*;
 
-    const COLUMNS: &[Column] = &[("a", "bigint"), ("b", "text"), ("c", "text")];
+    const COLUMNS: &[Column] = &[("a", "text"), ("b", "text"), ("c", "text")];
 
     fn row(values: [Option<&str>; 3]) -> impl Iterator<Item = Option<Value<'_>>> {
         values.map(|value| value.map(Value::text)).into_iter()
@@ -209,12 +209,12 @@ mod tests {
         let mut rows = Rows::new(COLUMNS);
         rows.push(row([Some("1"), None, Some("x")]));
         let given = rows.given(1);
-        assert_eq!(given.sql, "(VALUES ($2::bigint, $3::text)) AS given (a, c)");
+        assert_eq!(given.sql, "(VALUES ($2::text, $3::text)) AS given (a, c)");
         assert_eq!(
             (given.names(), given.only()),
-            ("a, c".into(), "$2::bigint, $3::text".into())
+            ("a, c".into(), "$2::text, $3::text".into())
         );
-        assert_eq!(given.values, [Some("1".to_owned()), Some("x".to_owned())]);
+        assert_eq!(given.values, [Some("1".into()), Some("x".into())]);
         assert_eq!(given.qualified(), "given.a, given.c");
         assert!(given.has("c") && !given.has("b"));
         assert_eq!(rows.set(), "a = given.a, b = NULL, c = given.c");
@@ -226,10 +226,10 @@ mod tests {
         rows.push(row([Some("1"), Some("y"), Some("x")]));
         rows.push(row([Some("2"), Some("y"), None]));
         let given = rows.given(1);
-        let sql = "(SELECT given.*, $4::text AS b FROM unnest($2::bigint[], $3::text[]) AS given (a, c)) AS given";
+        let sql = "(SELECT given.*, $4::text AS b FROM unnest($2::text[], $3::text[]) AS given (a, c)) AS given";
         assert_eq!(given.sql, sql);
         assert_eq!(given.names(), "a, c, b");
-        assert_eq!(given.values[2].as_deref(), Some("y"));
+        assert_eq!(given.values[2], Some("y".into()));
         assert!(rows.alike(1).is_none());
         let mut rows = Rows::new(COLUMNS);
         rows.push(row([Some("1"), Some("y"), None]));
@@ -244,12 +244,10 @@ mod tests {
         rows.push(row([Some("1"), None, Some("x")]));
         rows.push(row([Some("2"), None, None]));
         let given = rows.given(0);
-        assert_eq!(
-            given.sql,
-            "unnest($1::bigint[], $2::text[]) AS given (a, c)"
-        );
-        assert_eq!(given.values[0].as_deref(), Some(r#"{"1","2"}"#));
-        assert_eq!(given.values[1].as_deref(), Some(r#"{"x"}"#));
+        assert_eq!(given.sql, "unnest($1::text[], $2::text[]) AS given (a, c)");
+        let array = |values: &[&str]| values.iter().copied().map(Value::text).collect::<Array>();
+        assert_eq!(given.values[0], Some(array(&["1", "2"]).into()));
+        assert_eq!(given.values[1], Some(array(&["x"]).into()));
         assert_eq!(rows.count(), 2);
     }
 }

@@ -1,7 +1,6 @@
-//! A value on its way into a statement, written as the server reads it.
+//! Values on their way into a statement.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 /// A value of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,42 +31,57 @@ impl<'a> Value<'a> {
     }
 }
 
-impl From<&Value<'_>> for String {
-    fn from(value: &Value<'_>) -> String {
-        match value {
-            Value::Text(text) => text.clone().into_owned(),
-            Value::Number(number) => number.to_string(),
-            Value::Flag(flag) => flag_word(*flag).to_owned(),
-            Value::Bytes(bytes) => bytea(bytes),
+/// What a statement is given for one of its places.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Parameter {
+    /// Written as text, which the server reads as whatever type belongs there.
+    Text(String),
+    /// In the server's own form for the type.
+    Binary(Vec<u8>),
+}
+
+impl Parameter {
+    /// The number that the protocol has for the form.
+    pub(super) fn format(&self) -> i16 {
+        match self {
+            Parameter::Text(_) => 0,
+            Parameter::Binary(_) => 1,
+        }
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        match self {
+            Parameter::Text(text) => text.as_bytes(),
+            Parameter::Binary(bytes) => bytes,
         }
     }
 }
 
-/// `t` or `f`.
-pub(super) fn flag_word(flag: bool) -> &'static str {
-    if flag { "t" } else { "f" }
+impl From<String> for Parameter {
+    fn from(text: String) -> Parameter {
+        Parameter::Text(text)
+    }
 }
 
-/// Writes a number behind what is there.
-pub(super) fn push_number(text: &mut String, number: i64) {
-    write!(text, "{number}").expect("a string takes everything");
+impl From<&str> for Parameter {
+    fn from(text: &str) -> Parameter {
+        Parameter::Text(text.to_owned())
+    }
 }
 
-/// Bytes as a value of type `bytea`.
-pub(super) fn bytea(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 + 2 * bytes.len());
-    text.push_str("\\x");
-    push_hex(&mut text, bytes);
-    text
-}
-
-/// Writes bytes as hexadecimal digits behind what is there.
-pub(super) fn push_hex(text: &mut String, bytes: &[u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    text.reserve(2 * bytes.len());
-    for byte in bytes {
-        for digit in [byte >> 4, byte & 0x0F] {
-            text.push(char::from(DIGITS[usize::from(digit)]));
+impl From<&Value<'_>> for Parameter {
+    fn from(value: &Value<'_>) -> Parameter {
+        match value {
+            Value::Text(text) => Parameter::Text(text.clone().into_owned()),
+            Value::Number(number) => Parameter::Text(number.to_string()),
+            Value::Flag(flag) => Parameter::Text(flag.to_string()),
+            Value::Bytes(bytes) => Parameter::Binary(bytes.clone().into_owned()),
         }
+    }
+}
+
+impl From<Value<'_>> for Parameter {
+    fn from(value: Value<'_>) -> Parameter {
+        Parameter::from(&value)
     }
 }

@@ -15,6 +15,7 @@ use postgres_protocol::message::frontend;
 
 pub(super) use super::answer::{Answer, Fault, Row, ServerError, Statement, server_error};
 use super::socket::Stream;
+use super::value::Parameter;
 
 /// Bytes asked for in one read.
 const READ_BYTES: usize = 16 * 1024;
@@ -92,14 +93,18 @@ impl Wire {
     fn put(&mut self, statement: &Statement<'_>) -> Result<(), Fault> {
         let out = &mut self.outgoing;
         frontend::parse("", &statement.sql, [], out)?;
-        let write = |value: &Option<String>, out: &mut BytesMut| match value {
-            Some(text) => {
-                out.extend_from_slice(text.as_bytes());
+        let formats = statement.values.iter().map(|value| match value {
+            Some(parameter) => parameter.format(),
+            None => 0,
+        });
+        let write = |value: &Option<Parameter>, out: &mut BytesMut| match value {
+            Some(parameter) => {
+                out.extend_from_slice(parameter.as_bytes());
                 Ok(IsNull::No)
             }
             None => Ok(IsNull::Yes),
         };
-        frontend::bind("", "", [], &statement.values, write, [], out).map_err(|error| {
+        frontend::bind("", "", formats, &statement.values, write, [], out).map_err(|error| {
             let error = match error {
                 frontend::BindError::Conversion(error) => io::Error::other(error),
                 frontend::BindError::Serialization(error) => error,

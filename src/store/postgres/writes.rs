@@ -118,7 +118,7 @@ impl<'a> Writes<'a> {
     }
 
     fn mark(&mut self, digest: &KeyDigest, pruned: &Pruned) {
-        let outcome = Value::text(row::outcome(pruned));
+        let outcome = Value::Number(row::outcome(pruned));
         self.pruned
             .push([Some(Value::bytes(&digest.0)), Some(outcome)]);
     }
@@ -279,7 +279,7 @@ pub(super) fn with_rows(
 ) -> Statement<'static> {
     let given = rows.given(usize::from(first.is_some()));
     let statement = Statement::made(sql(&given));
-    let first = first.map(|first| Some(first.to_owned()));
+    let first = first.map(|first| Some(first.into()));
     first
         .into_iter()
         .chain(given.values)
