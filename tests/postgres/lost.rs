@@ -210,3 +210,41 @@ fn a_commit_waits_for_its_standby_beyond_every_timeout_and_one_that_is_cut_short
         "decision=SKIP_IN_FLIGHT state=reserved attempt=1\n",
     );
 }
+
+#[test]
+fn every_commit_promises_stable_storage_without_limits_and_more_where_the_server_is_told_more() {
+    for (told, promised) in [
+        ("off", "on"),
+        ("local", "on"),
+        ("on", "on"),
+        ("remote_apply", "remote_apply"),
+    ] {
+        let ledger = Scratch::with_ledger();
+        let database = &ledger.database;
+        // Deferred: it sees what holds when COMMIT begins.
+        ledger.sql(&format!(
+            "ALTER DATABASE {database} SET synchronous_commit = '{told}'; \
+             ALTER DATABASE {database} SET client_min_messages = 'error'; \
+             CREATE TABLE seen (setting text); \
+             CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+             INSERT INTO seen VALUES (concat_ws(' ', current_setting('synchronous_commit'), current_setting('client_min_messages'), \
+             current_setting('statement_timeout'), current_setting('lock_timeout'))); RETURN NULL; END $$; \
+             CREATE CONSTRAINT TRIGGER see AFTER INSERT OR UPDATE ON receipt_ledger.receipt \
+             DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION see()"
+        ));
+        ledger.says(
+            "reserve --key a --fingerprint f",
+            "decision=EXECUTE state=reserved attempt=1\n",
+        );
+        ledger.says("fail --key a", "state=failed attempt=1\n");
+        let reserve = |nth| format!(r#"{{"op":"reserve","key":"b:{nth}","fingerprint":"f"}}"#);
+        let lines: Vec<_> = (0..2500).map(reserve).collect();
+        std::fs::write(ledger.path("lines"), lines.join("\n")).unwrap();
+        let mut batch = ledger.command(["batch"]);
+        batch.stdin(std::fs::File::open(ledger.path("lines")).unwrap());
+        assert_eq!(said(&batch.output().unwrap()).code, 0);
+        ledger.says("prune --older-than 0s", "pruned=1 kept_live=0\n");
+        let seen = ledger.sql("SELECT setting, count(*) FROM seen GROUP BY 1");
+        assert_eq!(seen, format!("{promised} warning 0 0|2503"), "{told}");
+    }
+}

@@ -20,7 +20,7 @@ pub(super) fn group(
     patience: Patience,
     steps: &mut [Step<'_>],
 ) -> Result<Vec<Result<(), Error>>, Trouble> {
-    let mut statements = Session::beginning(patience);
+    let mut statements = Session::beginning(patience, None);
     statements.push(Statement::new(ALONE));
     session.ask(&statements, patience)?;
     let token = token()?;

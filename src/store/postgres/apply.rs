@@ -14,7 +14,7 @@ use crate::receipt::{Key, KeyDigest};
 use crate::store::Rule;
 
 /// The statements may take as long as they like; only locks are not waited for for ever.
-const NO_LIMIT: &str = "SELECT set_config('statement_timeout', '0', true)";
+const NO_LIMIT: &str = "SET LOCAL statement_timeout = 0";
 const PERFORM: &str = "SELECT receipt_ledger.perform($1)";
 /// A constraint that waits for the commit belongs to the statements, not to the ledger.
 const CHECK: &str = "SET CONSTRAINTS ALL IMMEDIATE";
@@ -44,7 +44,7 @@ pub(super) fn apply(
         return Err(refused(session, "there is no statement in it".to_owned()));
     }
     if stored.is_some() {
-        let (locked, head) = receipts::enter(session, patience, key, &digest)?;
+        let (locked, head) = receipts::enter(session, patience, &head, key, &digest)?;
         now = session.now(&head);
         change = rule(Some(&locked.entry), now);
         if change.entry.is_none() {
@@ -53,7 +53,7 @@ pub(super) fn apply(
         }
         stored = Some(locked);
     } else {
-        session.ask(&Session::entering(patience), patience)?;
+        session.ask(&Session::entering(patience, Some(&head)), patience)?;
     }
     let token = token()?;
     let mut writes = Writes::new(&token);
@@ -78,7 +78,7 @@ pub(super) fn apply(
             "the ledger's own tables are refused".to_owned(),
         ));
     }
-    session.commit(Vec::new(), Some(proof), patience)?;
+    session.commit(Session::promises(Some(&head)).into(), Some(proof), patience)?;
     Ok(())
 }
 

@@ -13,15 +13,14 @@ use super::wire::{Answer, Fault, Statement, Wire};
 use crate::error::{Error, Source};
 use crate::receipt::KeyDigest;
 
-/// Right before COMMIT, which nothing may cut short, and whose warnings must be heard.
-const NO_LIMITS: &str = "\
-SELECT set_config('lock_timeout', '0', true), set_config('statement_timeout', '0', true), \
-       set_config('client_min_messages', 'warning', true), \
-       set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
-                  WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)";
+/// Right before COMMIT, which nothing may cut short.
+const NO_LIMITS: [&str; 2] = [
+    "SET LOCAL lock_timeout = 0",
+    "SET LOCAL statement_timeout = 0",
+];
 
 /// The same for the limit that PostgreSQL 17 brought.
-const NO_TRANSACTION_LIMIT: &str = "SELECT set_config('transaction_timeout', '0', true)";
+const NO_TRANSACTION_LIMIT: &str = "SET LOCAL transaction_timeout = 0";
 
 const TOKEN: &str = "\
 SELECT token FROM receipt_ledger.receipt WHERE key_digest = $1::bytea FOR UPDATE";
@@ -62,7 +61,7 @@ impl Session {
         let Some(wire) = &mut self.wire else {
             return Err(Trouble::Lost(io::ErrorKind::NotConnected.into()));
         };
-        statements.push(Statement::new(NO_LIMITS));
+        statements.extend(NO_LIMITS.map(Statement::new));
         if has_transaction_limit(wire) {
             statements.push(Statement::new(NO_TRANSACTION_LIMIT));
         }
@@ -130,7 +129,7 @@ impl Session {
 
     fn look_for(&mut self, proof: Proof<'_>, patience: Patience) -> Result<bool, Trouble> {
         self.connected(patience)?;
-        let mut statements = Session::beginning(patience);
+        let mut statements = Session::beginning(patience, None);
         statements.push(Statement::new(TOKEN).with(Value::bytes(&proof.digest.0)));
         let answers = self.ask(&statements, patience)?;
         let row = answers.last().and_then(|answer| answer.rows.first());

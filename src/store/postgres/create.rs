@@ -24,7 +24,7 @@ pub(super) fn create(session: &mut Session, patience: Patience) -> Result<bool, 
         Head::of(&answers[0], session)?;
         return Ok(false);
     };
-    session.ask(&Session::beginning(patience), patience)?;
+    session.ask(&Session::beginning(patience, None), patience)?;
     run(session, &script, patience)?;
     session.commit(Vec::new(), None, patience)?;
     Ok(true)

@@ -126,7 +126,7 @@ fn take_as_new(
     digests: &Digests,
     steps: &mut [Step<'_>],
 ) -> Result<Option<Taken>, Trouble> {
-    let begin = Session::entering(patience.at_most(RIVAL_WAIT));
+    let begin = Session::entering(patience.at_most(RIVAL_WAIT), None);
     let (head, numbers) = draw(session, patience, begin, digests.once.len())?;
     let mut items = Items::new(digests);
     let done = items.take(digests, steps, session.now(&head));
@@ -172,9 +172,9 @@ fn look_and_take(
     if !items.change() {
         return Ok((done, false));
     }
-    let mut entered = false;
+    let mut begin = Session::entering(patience.at_most(RIVAL_WAIT), Some(&head));
     if items.change_what_is_there() {
-        let mut statements = Session::entering(patience);
+        let mut statements = Session::entering(patience, Some(&head));
         statements.extend([lock(&array), Statement::new(meta::HEAD)]);
         let mut answers = session.ask(&statements, patience)?;
         let answers = answers.split_off(answers.len() - 2);
@@ -187,9 +187,9 @@ fn look_and_take(
             session.roll_back(patience);
             return Ok((done, false));
         }
-        entered = true;
+        begin = Vec::new();
     }
-    write(session, patience, entered, &items, now)?;
+    write(session, patience, begin, &items, now)?;
     Ok((done, items.are_all_fresh()))
 }
 
@@ -220,11 +220,11 @@ fn take(
     Ok((items, done))
 }
 
-/// Writes what has changed and commits it.
+/// Writes what has changed and commits it, in a transaction that these statements begin if it was not begun.
 fn write(
     session: &mut Session,
     patience: Patience,
-    entered: bool,
+    begin: Vec<Statement<'_>>,
     items: &Items,
     now: Timestamp,
 ) -> Result<(), Trouble> {
@@ -236,11 +236,6 @@ fn write(
     }
     let fresh = items.fresh();
     if !fresh.is_empty() {
-        let begin = if entered {
-            Vec::new()
-        } else {
-            Session::entering(patience.at_most(RIVAL_WAIT))
-        };
         let (_, numbers) = draw(session, patience, begin, fresh.len())?;
         put_in_place(session, patience, &token, &fresh, &numbers)?;
     }

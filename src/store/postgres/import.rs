@@ -23,8 +23,10 @@ const ITEMS_A_GROUP: usize = 500;
 const GROUP_BYTES: usize = 4 * 1024 * 1024;
 
 /// The source may take its time, and much may come of it.
-const NO_LIMIT: &str = "\
-SELECT set_config('idle_in_transaction_session_timeout', '0', true), set_config('statement_timeout', '0', true)";
+const NO_LIMITS: [&str; 2] = [
+    "SET LOCAL idle_in_transaction_session_timeout = 0",
+    "SET LOCAL statement_timeout = 0",
+];
 
 const INSERT_PRUNED: &str = "\
 INSERT INTO receipt_ledger.receipt (key_digest, token, attempt, fingerprint_digest, outcome) \
@@ -45,7 +47,7 @@ pub(super) fn import(
         let ledger = session.name().to_owned();
         return Err(Trouble::Ledger(Error::Retired { ledger }));
     }
-    session.ask(&[Statement::new(NO_LIMIT)], patience)?;
+    session.ask(&NO_LIMITS.map(Statement::new), patience)?;
     let mut import = Import {
         token: token()?,
         forgotten: head.forgotten,
@@ -79,7 +81,7 @@ pub(super) fn begin(
         true => create::script(session, patience)?,
         false => None,
     };
-    session.ask(&Session::beginning(patience), patience)?;
+    session.ask(&Session::beginning(patience, None), patience)?;
     if let Some(script) = &script {
         create::run(session, script, patience)?;
     }

@@ -44,7 +44,7 @@ pub(super) struct Head {
     pub(super) standing: Standing,
     pub(super) forgotten: u64,
     fsync: bool,
-    synchronous_commit: String,
+    pub(super) synchronous_commit: String,
     standby: bool,
 }
 

@@ -153,7 +153,7 @@ fn step(
     if ids.is_empty() {
         return Ok(0);
     }
-    let mut statements = Session::entering(patience);
+    let mut statements = Session::entering(patience, None);
     let held = Statement::new(STILL_CANDIDATES)
         .with(ids)
         .with(limits.settled_until_ms.to_string())
@@ -230,7 +230,7 @@ pub(super) fn forget_pruned(session: &mut Session, dry_run: bool) -> Result<u64,
 }
 
 fn forget_some(session: &mut Session, patience: Patience) -> Result<u64, Trouble> {
-    let mut statements = Session::entering(patience);
+    let mut statements = Session::entering(patience, None);
     let delete = Statement::new(DELETE_PRUNED).with(RECEIPTS_A_STEP.to_string());
     statements.extend([delete, Statement::new(meta::HEAD)]);
     let answers = session.ask(&statements, patience)?;

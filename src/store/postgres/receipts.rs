@@ -89,13 +89,13 @@ pub(super) fn update(
     match stored {
         _ if change.is_none() => Ok(()),
         Some(stored) if is_known_conflict(session, patience, &stored, &change)? => Ok(()),
-        Some(_) => locked(session, patience, key, &digest, rule),
+        Some(_) => locked(session, patience, &head, key, rule),
         None if change.entry.is_none() => Ok(()),
         None => {
             let token = token()?;
             let mut writes = Writes::new(&token);
             writes.add(&digest, None, &change, now);
-            fresh(session, patience, &digest, &writes)
+            fresh(session, patience, &head, &digest, &writes)
         }
     }
 }
@@ -128,10 +128,11 @@ pub(super) fn look(
 fn fresh(
     session: &mut Session,
     patience: Patience,
+    head: &Head,
     digest: &KeyDigest,
     writes: &Writes<'_>,
 ) -> Result<(), Trouble> {
-    let mut statements = Session::entering(patience.at_most(RIVAL_WAIT));
+    let mut statements = Session::entering(patience.at_most(RIVAL_WAIT), Some(head));
     let first = statements.len();
     statements.extend(writes.statements());
     let proof = Proof {
@@ -154,11 +155,12 @@ fn fresh(
 fn locked(
     session: &mut Session,
     patience: Patience,
+    head: &Head,
     key: &Key,
-    digest: &KeyDigest,
     rule: &mut Rule<'_>,
 ) -> Result<(), Trouble> {
-    let (stored, head) = enter(session, patience, key, digest)?;
+    let digest = KeyDigest::of(key);
+    let (stored, head) = enter(session, patience, head, key, &digest)?;
     let now = session.now(&head);
     let change = rule(Some(&stored.entry), now);
     if change.is_none() {
@@ -167,23 +169,24 @@ fn locked(
     }
     let token = token()?;
     let mut writes = Writes::new(&token);
-    writes.add(digest, Some(&stored), &change, now);
+    writes.add(&digest, Some(&stored), &change, now);
     let proof = Proof {
-        digest: *digest,
+        digest,
         token: &token,
     };
     session.commit(writes.statements(), Some(proof), patience)?;
     Ok(())
 }
 
-/// Begins a transaction that holds a key's row.
+/// Begins a transaction that holds a key's row. The head is one that was read before.
 pub(super) fn enter(
     session: &mut Session,
     patience: Patience,
+    head: &Head,
     key: &Key,
     digest: &KeyDigest,
 ) -> Result<(Stored, Head), Trouble> {
-    let mut statements = Session::entering(patience);
+    let mut statements = Session::entering(patience, Some(head));
     statements.push(lock(&digests([digest])));
     statements.push(Statement::new(meta::HEAD));
     let answers = session.ask(&statements, patience)?;

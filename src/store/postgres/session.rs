@@ -17,13 +17,9 @@ use crate::error::Error;
 use crate::receipt::{KeyDigest, Timestamp};
 use crate::store::sqlite::Clock;
 
-/// Before anything is locked: the limits hold for this transaction alone, and a commit counts only once it is on stable
-/// storage, on a synchronous standby's too where there is one. A stronger promise is left as it is.
-const LIMITS: &str = "\
-SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true), \
-       set_config('idle_in_transaction_session_timeout', $2, true), \
-       set_config('client_min_messages', 'warning', true), \
-       set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
+/// Raises what a commit promises where it is not known what it promises now.
+const RAISE: &str = "\
+SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
                   WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)";
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
@@ -180,19 +176,41 @@ impl Session {
         }
     }
 
-    /// The statements that begin a transaction that may decide.
-    pub(super) fn entering(patience: Patience) -> Vec<Statement<'static>> {
-        let mut statements = Session::beginning(patience);
+    /// The statements that begin a transaction that may decide. The head, where one was read before, spares a part of the
+    /// work.
+    pub(super) fn entering(patience: Patience, head: Option<&Head>) -> Vec<Statement<'static>> {
+        let mut statements = Session::beginning(patience, head);
         statements.push(Statement::new(ENTER));
         statements
     }
 
-    /// The statements that begin a transaction that may write.
-    pub(super) fn beginning(patience: Patience) -> Vec<Statement<'static>> {
-        let limits = Statement::new(LIMITS)
-            .with(patience.lock_ms())
-            .with(patience.statement_ms());
-        vec![Statement::new(BEGIN), limits]
+    /// The statements that begin a transaction that may write. Before anything is locked, limits are set that hold for it
+    /// alone: each by a statement of its own, for which the server has nothing to look up and nothing to plan.
+    pub(super) fn beginning(patience: Patience, head: Option<&Head>) -> Vec<Statement<'static>> {
+        let mut statements = vec![Statement::new(BEGIN)];
+        let statement_ms = patience.statement_ms();
+        for (setting, ms) in [
+            ("lock_timeout", &patience.lock_ms()),
+            ("statement_timeout", &statement_ms),
+            ("idle_in_transaction_session_timeout", &statement_ms),
+        ] {
+            statements.push(Statement::made(format!("SET LOCAL {setting} = {ms}")));
+        }
+        statements.extend(Session::promises(head));
+        statements
+    }
+
+    /// The statements that have a commit count only once it is on stable storage, on a synchronous standby's too where there
+    /// is one, and that have its warnings heard. A stronger promise is left as it is.
+    pub(super) fn promises(head: Option<&Head>) -> [Statement<'static>; 2] {
+        let raised = head.map(|head| match &*head.synchronous_commit {
+            "remote_apply" => "SET LOCAL synchronous_commit = remote_apply",
+            _ => "SET LOCAL synchronous_commit = on",
+        });
+        [
+            Statement::new("SET LOCAL client_min_messages = warning"),
+            Statement::new(raised.unwrap_or(RAISE)),
+        ]
     }
 
     /// Gives a transaction up that has written nothing worth keeping.
