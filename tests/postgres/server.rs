@@ -105,6 +105,43 @@ fn a_lock_is_busy_and_waited_for_as_long_as_was_said() {
     holder.wait().unwrap();
 }
 
+#[test]
+fn several_locks_one_after_the_other_are_busy_too() {
+    let ledger = Scratch::with_ledger();
+    for key in ["a", "b"] {
+        ledger.run(&format!("reserve --key {key} --fingerprint f"));
+    }
+    let order = ledger.sql("SELECT key FROM receipt_ledger.receipt ORDER BY key_digest");
+    let mut holders: Vec<_> = order
+        .lines()
+        .zip(["0.9", "4"])
+        .map(|(key, seconds)| {
+            let held = format!(
+                "BEGIN; SELECT id FROM receipt_ledger.receipt WHERE key = '{key}' FOR UPDATE; SELECT pg_sleep({seconds})"
+            );
+            shared_psql(&ledger, &held)
+        })
+        .collect();
+    wait_for(
+        &ledger,
+        "SELECT count(*) / 2 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()",
+    );
+    let lines = ["a", "b"].map(|key| format!(r#"{{"op":"fail","key":"{key}"}}"#));
+    std::fs::write(ledger.path("lines"), lines.join("\n")).unwrap();
+    let mut batch = ledger.command(["--busy-timeout", "1s", "batch"]);
+    batch.stdin(std::fs::File::open(ledger.path("lines")).unwrap());
+    let told = said(&batch.output().unwrap());
+    assert_eq!(told.code, 2, "{told:?}");
+    assert!(
+        told.stderr.starts_with("error[busy]: ") || told.stdout.contains("\"busy\""),
+        "{told:?}"
+    );
+    for holder in &mut holders {
+        holder.wait().unwrap();
+    }
+    ledger.says("fail --key a", "state=failed attempt=1\n");
+}
+
 fn shared_psql(ledger: &Scratch, sql: &str) -> std::process::Child {
     let mut command = shared().psql("postgres", &ledger.database, sql);
     command.stdout(std::process::Stdio::null()).spawn().unwrap()
