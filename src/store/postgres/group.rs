@@ -97,7 +97,7 @@ fn take_together(
     only_new: &mut bool,
 ) -> Result<Vec<Result<(), Trouble>>, Trouble> {
     let digests = Digests::of(steps);
-    let guess = std::mem::take(only_new) && digests.once.len() >= GUESSED_MIN && are_updates(steps);
+    let guess = std::mem::take(only_new) && digests.once.len() >= GUESSED_MIN;
     let taken = if guess {
         take_as_new(session, patience, &digests, steps)?
     } else {
@@ -114,12 +114,8 @@ fn take_together(
 /// What came of each step, and whether every key was new and has a receipt now.
 type Taken = (Vec<Result<(), Trouble>>, bool);
 
-fn are_updates(steps: &[Step<'_>]) -> bool {
-    steps.iter().all(|step| matches!(step, Step::Update(..)))
-}
-
 /// Takes the steps as if nothing were stored for any of their keys. The server refuses that where something is; where they
-/// leave a key without a receipt, nobody would refuse it, and there is no answer.
+/// leave a key without a new receipt, nobody would refuse it, and there is no answer.
 fn take_as_new(
     session: &mut Session,
     patience: Patience,
