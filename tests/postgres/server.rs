@@ -381,6 +381,14 @@ fn a_row_that_its_key_would_not_find_is_noticed_wherever_it_is_read() {
             "{told:?}"
         );
     }
+    let second = RESERVE.replace("order:1", "order:0");
+    ledger.says(&second, "decision=EXECUTE state=reserved attempt=1\n");
+    ledger.sql("UPDATE receipt_ledger.receipt SET key = 'more' WHERE key = 'order:0'");
+    let findings = ledger.run("verify").stdout;
+    for key in ["another", "more"] {
+        let finding = format!("'the column key_digest of {key} holds what no ledger writes'");
+        assert!(findings.contains(&finding), "{findings}");
+    }
     let mut batch = ledger.command(["batch"]);
     batch.stdin(std::fs::File::open(ledger.path("lines")).unwrap());
     let told = said(&batch.output().unwrap());

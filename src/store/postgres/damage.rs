@@ -1,7 +1,9 @@
 //! Damage below the level of receipts, as far as a client of the server can see it.
 
 use super::error::Trouble;
-use super::row::{number, required};
+use super::pages::Page;
+use super::portable::ALL;
+use super::row::{self, number, required};
 use super::session::Session;
 use super::wire::Statement;
 
@@ -24,7 +26,32 @@ const ORPHANS: [(&str, &str); 3] = [
     ),
 ];
 
-/// Looks for rows that belong to nothing. Pages and indexes are the server's: `pg_amcheck` looks at those.
+/// Tells every whole receipt that holds what no ledger writes, and whose it is: reading would end at the first.
+fn undecodable(session: &mut Session, each: &mut dyn FnMut(String)) -> Result<(), Trouble> {
+    let (mut page, mut after) = (Page::first(), 0);
+    loop {
+        let asked = Statement::new(ALL)
+            .with(after.to_string())
+            .with(page.rows());
+        let answers = session.ask_without_limit(&[asked])?;
+        let rows = &answers[0].rows;
+        for row in rows {
+            after = required(row, "id", number::<i64>)?;
+            if let Err(Trouble::Impossible(column)) = row::stored(row) {
+                let key = row.get("key").flatten().unwrap_or("a key that is none");
+                each(format!(
+                    "the column {column} of {key} holds what no ledger writes"
+                ));
+            }
+        }
+        if page.is_last(rows.len()) {
+            return Ok(());
+        }
+        page = page.next(rows);
+    }
+}
+
+/// Looks for rows that belong to nothing, and for rows that cannot be read. Pages and indexes are the server's: `pg_amcheck` looks at those.
 pub(super) fn look_for(session: &mut Session, each: &mut dyn FnMut(String)) -> Result<(), Trouble> {
     for (what, sql) in ORPHANS {
         let answers = session.ask_without_limit(&[Statement::new(sql)])?;
@@ -34,5 +61,5 @@ pub(super) fn look_for(session: &mut Session, each: &mut dyn FnMut(String)) -> R
             each(format!("{count} {what}"));
         }
     }
-    Ok(())
+    undecodable(session, each)
 }

@@ -16,7 +16,8 @@ use super::wire::Statement;
 use crate::receipt::{Entry, HistoryRow, KeyDigest};
 use crate::store::Portable;
 
-const ALL: &str = concat!(
+/// Whole receipts, in the order in which they came on record.
+pub(super) const ALL: &str = concat!(
     "SELECT ",
     receipt_columns!(),
     " FROM receipt_ledger.receipt WHERE key IS NOT NULL AND id > $1::bigint ORDER BY id LIMIT $2::bigint"
