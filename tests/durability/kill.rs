@@ -1,6 +1,7 @@
 //! SIGKILL at any instant (contract 10.7): what was printed still holds.
 
 use std::collections::HashMap;
+use std::fs;
 use std::io::Read;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use fastrand::Rng;
 
 use super::procs::{alone, chance, integrity, names, plain, scale, standing};
-use super::support::{Said, Scratch};
+use super::support::{Said, Scratch, said};
 
 /// Longest time a call lives before it is killed, in microseconds: a call takes about this long.
 const LIFE_US_MAX: u64 = 25_000;
@@ -196,4 +197,55 @@ fn a_kill_during_creation_leaves_no_ledger_or_a_whole_one() {
         assert!(drafts <= 1, "round {round}");
     }
     eprintln!("killed before the name was there: {without}, after: {with}");
+}
+
+/// How many receipts stand so, by `stats`.
+fn standing_as(ledger: &Scratch, state: &str) -> usize {
+    let told = ledger.run("stats").stdout;
+    let start = format!("{state}=");
+    let word = told.split(' ').find_map(|word| word.strip_prefix(&start));
+    word.unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_reconcile_that_is_killed_settles_each_receipt_whole_or_not_and_the_next_one_goes_on() {
+    const APPLIED: usize = 1500;
+    let _alone = alone();
+    let mut rng = chance("kill a reconcile");
+    let ledger = Scratch::with_ledger();
+    let (mut lines, mut rows) = (String::new(), String::from("key,reference\n"));
+    for nth in 0..APPLIED + 100 {
+        lines += &format!(
+            "{{\"op\":\"reserve\",\"key\":\"order:{nth}\",\"fingerprint\":\"v1\"}}\n\
+             {{\"op\":\"unknown\",\"key\":\"order:{nth}\"}}\n"
+        );
+        if nth < APPLIED {
+            rows += &format!("order:{nth},ref-{nth}\n");
+        }
+    }
+    fs::write(ledger.path("lines"), lines).unwrap();
+    fs::write(ledger.path("charges.csv"), rows).unwrap();
+    let mut batch = ledger.command(["batch"]);
+    batch.stdin(fs::File::open(ledger.path("lines")).unwrap());
+    assert_eq!(said(&batch.output().unwrap()).code, 0);
+    let settle = ["reconcile", "--provider", "charges.csv", "--settle"];
+    let mut before = 0;
+    for _ in 0..10 * scale() {
+        let mut command = ledger.command(settle);
+        killed(&mut command, Duration::from_micros(rng.u64(0..60_000)));
+        let settled = standing_as(&ledger, "succeeded");
+        assert!(settled >= before, "{settled} after {before}");
+        before = settled;
+        let all = APPLIED + 100;
+        ledger.says("verify", &format!("verify=ok receipts={all}\n"));
+    }
+    let told = ledger.run(&settle.join(" "));
+    assert_eq!(told.code, 0, "{told:?}");
+    assert_eq!(standing_as(&ledger, "succeeded"), APPLIED);
+    assert_eq!(standing_as(&ledger, "unknown"), 100);
+    for nth in [0, APPLIED / 2, APPLIED - 1] {
+        let history = ledger.run(&format!("show --key order:{nth} --history"));
+        let events = history.stdout.matches("event=").count();
+        assert_eq!(events, 3, "{history:?}");
+    }
 }
