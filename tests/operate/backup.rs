@@ -9,9 +9,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use super::bulk;
 use super::procs::{alone, names, untouched};
 use super::stage::{AtLast, can_inject, exported, killed_everywhere, mode, on, rich};
-use super::support::Scratch;
+use super::support::{Scratch, said};
 
 const WRITERS: usize = 8;
 const BACKUPS: usize = 4;
@@ -148,6 +149,37 @@ fn what_is_there_already_is_refused_and_not_touched() {
         "{left:?}"
     );
     assert!(!left.contains(&"nowhere".to_owned()));
+}
+
+#[test]
+fn of_many_that_would_write_one_file_at_once_one_does() {
+    let _alone = alone();
+    let scratch = Scratch::with_ledger();
+    bulk::succeeded(&scratch, 20_000, "[1]");
+    for round in 0..5 {
+        let to = format!("copy-{round}.db");
+        let start = || {
+            let mut backup = scratch.command(["backup", "--to", &to]);
+            backup.stdout(Stdio::piped()).stderr(Stdio::piped());
+            backup.spawn().unwrap()
+        };
+        let all: Vec<_> = (0..6).map(|_| start()).collect();
+        let told = all
+            .into_iter()
+            .map(|backup| said(&backup.wait_with_output().unwrap()));
+        let (done, refused): (Vec<_>, Vec<_>) = told.partition(|told| told.code == 0);
+        assert_eq!((done.len(), refused.len()), (1, 5), "{refused:?}");
+        for told in refused {
+            assert!(told.stderr.starts_with("error[refused-file]: "), "{told:?}");
+        }
+        let verified = on(&scratch, &to, "verify");
+        assert_eq!(verified.stdout, "verify=ok receipts=20000\n");
+    }
+    let left = names(&scratch.path("."));
+    assert!(
+        !left.iter().any(|name| name.ends_with(".draft")),
+        "{left:?}"
+    );
 }
 
 #[test]
