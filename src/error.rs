@@ -85,6 +85,14 @@ pub enum Error {
         /// Why it failed.
         source: Source,
     },
+    /// The server that holds it could not be reached, or took nobody in.
+    #[error("cannot connect to {ledger}: {source}")]
+    Unreachable {
+        /// The ledger's name.
+        ledger: String,
+        /// Why not.
+        source: Source,
+    },
     /// The statements of `apply` were refused, or failed.
     #[error("the SQL was not applied to {ledger}, and nothing was kept: {why}")]
     Sql {
@@ -122,7 +130,10 @@ impl Error {
             Error::Copy { .. } => "restored-backup",
             Error::Retired { .. } => "retired",
             Error::Corrupt { .. } => "corrupt",
-            Error::Io { .. } | Error::Uncertain { .. } | Error::Moved { .. } => "io",
+            Error::Io { .. }
+            | Error::Unreachable { .. }
+            | Error::Uncertain { .. }
+            | Error::Moved { .. } => "io",
         }
     }
 
@@ -142,7 +153,7 @@ impl Error {
             Error::Corrupt { .. } => Some(
                 "do not perform anything on its word; 'receipt-ledger verify' says more, 'restore --from' puts a copy back",
             ),
-            Error::Io { .. } | Error::Sql { .. } => None,
+            Error::Io { .. } | Error::Unreachable { .. } | Error::Sql { .. } => None,
             Error::Uncertain { .. } => {
                 Some("do not perform the effect; ask again, and the ledger tells what it kept")
             }

@@ -195,10 +195,19 @@ impl<S: Store> Ledger<S> {
 
     /// The answer to a request of a batch that could not be decided, if it is a conflict all the same: that needs no
     /// write to be true (contract §5.5).
-    pub fn conflict_in(&mut self, request: &Request, error: &Error) -> Option<Answer> {
-        let (key, fingerprint) = request.content()?;
-        let (state, attempt) = self.conflict_behind(key, fingerprint, error)?;
-        request.conflict(state, attempt)
+    ///
+    /// # Errors
+    /// [`Error`] when the ledger cannot even be read.
+    pub fn conflict_in(
+        &mut self,
+        request: &Request,
+        error: &Error,
+    ) -> Result<Option<Answer>, Error> {
+        let Some((key, fingerprint)) = request.content() else {
+            return Ok(None);
+        };
+        let behind = self.conflict_behind(key, fingerprint, error)?;
+        Ok(behind.and_then(|(state, attempt)| request.conflict(state, attempt)))
     }
 
     /// The oldest intent that waits to be performed (contract §7.2).
@@ -357,7 +366,10 @@ impl<S: Store> Ledger<S> {
         fingerprint: &Fingerprint,
         error: Error,
     ) -> Result<(State, u32), Error> {
-        self.conflict_behind(key, fingerprint, &error).ok_or(error)
+        match self.conflict_behind(key, fingerprint, &error) {
+            Ok(Some(conflict)) => Ok(conflict),
+            Ok(None) | Err(_) => Err(error),
+        }
     }
 
     /// What stands under the key, if that is bound to another content and the error only kept it from being written.
@@ -366,22 +378,18 @@ impl<S: Store> Ledger<S> {
         key: &Key,
         fingerprint: &Fingerprint,
         error: &Error,
-    ) -> Option<(State, u32)> {
-        // Locks and failing writes do not hide it; a copy or a retired ledger has nothing to say.
+    ) -> Result<Option<(State, u32)>, Error> {
+        // Locks and failing writes do not hide it; a copy or a retired ledger has nothing to say, and one that could not be
+        // reached would only be waited for again.
         if !matches!(
             error,
             Error::Busy { .. } | Error::Io { .. } | Error::Uncertain { .. }
         ) {
-            return None;
+            return Ok(None);
         }
-        match self.store.read(key, false) {
-            Ok(Reading {
-                entry: Some(entry),
-                now,
-                ..
-            }) if !entry.matches(fingerprint) => Some((entry.state(now), entry.attempt())),
-            Ok(_) | Err(_) => None,
-        }
+        let Reading { entry, now, .. } = self.store.read(key, false)?;
+        let other = entry.filter(|entry| !entry.matches(fingerprint));
+        Ok(other.map(|entry| (entry.state(now), entry.attempt())))
     }
 }
 

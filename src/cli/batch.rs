@@ -69,10 +69,19 @@ fn tell(
     outcome: Result<Vec<Result<Answer, Error>>, Error>,
     ledger: &mut OpenLedger,
 ) -> Vec<Told> {
-    // Where nothing can be written a conflict is still one.
-    let mut in_spite_of = |request, error: &Error| match ledger.conflict_in(request, error) {
-        Some(answer) => told(request, &answer),
-        None => Err(Failure::from(error)),
+    // Where nothing can be written a conflict is still one. Where nothing can be read either, to ask for every line would
+    // have each of them wait for as long as the first.
+    let mut readable = true;
+    let mut in_spite_of = |request, error: &Error| {
+        let conflict = match readable {
+            true => ledger.conflict_in(request, error),
+            false => Ok(None),
+        };
+        readable &= conflict.is_ok();
+        match conflict {
+            Ok(Some(answer)) => told(request, &answer),
+            Ok(None) | Err(_) => Err(Failure::from(error)),
+        }
     };
     match outcome {
         Ok(answers) => {

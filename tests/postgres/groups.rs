@@ -1,7 +1,7 @@
 //! Many lines in one transaction on a server: the same answers, and the same order on record, as in a file (contract 7.4).
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -93,29 +93,89 @@ fn a_lease_in_a_group_begins_when_its_key_is_held() {
     holder.wait().unwrap();
 }
 
-/// A `batch` that is told one line at a time.
-struct Coprocess(Child);
+/// A `batch` that is told some lines at a time, which it takes as one group.
+struct Coprocess {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+}
 
 impl Coprocess {
-    fn start(ledger: &Scratch) -> Coprocess {
-        let mut batch = ledger.command(["batch"]);
-        batch.stdin(Stdio::piped()).stdout(Stdio::piped());
-        Coprocess(batch.spawn().unwrap())
+    fn start(ledger: &Scratch, options: &[&str]) -> Coprocess {
+        let mut batch = ledger.command(options);
+        batch
+            .arg("batch")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let mut child = batch.spawn().unwrap();
+        Coprocess {
+            stdin: child.stdin.take().unwrap(),
+            stdout: BufReader::new(child.stdout.take().unwrap()),
+            child,
+        }
+    }
+
+    fn ask(&mut self, lines: &str) -> String {
+        self.stdin.write_all(lines.as_bytes()).unwrap();
+        let mut told = String::new();
+        for _ in lines.lines() {
+            self.stdout.read_line(&mut told).unwrap();
+        }
+        told
     }
 
     fn answers(mut self, mut next: impl FnMut(Option<&str>) -> Option<String>) {
-        let mut stdin = self.0.stdin.take().unwrap();
-        let mut stdout = BufReader::new(self.0.stdout.take().unwrap());
         let mut line = next(None);
         while let Some(asked) = line {
-            writeln!(stdin, "{asked}").unwrap();
-            let mut answer = String::new();
-            stdout.read_line(&mut answer).unwrap();
+            let answer = self.ask(&(asked + "\n"));
             line = next(Some(&answer));
         }
-        drop(stdin);
-        self.0.wait().unwrap();
+        self.end();
     }
+
+    fn end(mut self) -> Option<i32> {
+        drop(self.stdin);
+        self.child.wait().unwrap().code()
+    }
+}
+
+fn new_lines(name: &str, count: usize) -> String {
+    let line = |nth| format!(r#"{{"op":"reserve","key":"{name}:{nth}","fingerprint":"f"}}"#);
+    (0..count).map(|nth| line(nth) + "\n").collect()
+}
+
+#[test]
+fn a_group_that_was_taken_for_all_new_and_is_not_is_looked_up_however_short_the_timeout() {
+    let ledger = Scratch::with_ledger();
+    let mut batch = Coprocess::start(&ledger, &["--busy-timeout", "0s"]);
+    for (first, second) in [("a", "b"), ("c", "d"), ("e", "f")] {
+        let told = batch.ask(&new_lines(first, 300));
+        assert_eq!(told.matches("\"EXECUTE\"").count(), 300, "{told}");
+        let known = new_lines(first, 1);
+        let told = batch.ask(&(new_lines(second, 299) + &known));
+        assert_eq!(told.matches("\"EXECUTE\"").count(), 299, "{told}");
+        assert_eq!(told.matches("\"SKIP_IN_FLIGHT\"").count(), 1, "{told}");
+    }
+    assert_eq!(batch.end(), Some(0));
+}
+
+#[test]
+fn a_ledger_that_stops_deciding_is_not_held_by_who_was_refused() {
+    let ledger = Scratch::with_ledger();
+    let mut batch = Coprocess::start(&ledger, &[]);
+    let told = batch.ask(&new_lines("a", 300));
+    assert_eq!(told.matches("\"EXECUTE\"").count(), 300, "{told}");
+    ledger.sql("INSERT INTO receipt_ledger.meta VALUES ('standing', 'copy')");
+    let told = batch.ask(&new_lines("b", 300));
+    assert_eq!(told.matches("\"restored-backup\"").count(), 300, "{told}");
+    let open = "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in%' AND datname = current_database()";
+    assert_eq!(ledger.sql(open), "0");
+    let began = Instant::now();
+    ledger.run("restore --accept-gap");
+    assert!(began.elapsed() < Duration::from_secs(3));
+    let told = batch.ask(&new_lines("b", 300));
+    assert_eq!(told.matches("\"EXECUTE\"").count(), 300, "{told}");
+    assert_eq!(batch.end(), Some(2));
 }
 
 #[test]
@@ -128,7 +188,7 @@ fn a_receipt_and_its_history_are_shown_as_they_were_at_one_moment() {
         scope.spawn(|| {
             let mut attempt = 0;
             let mut fails = false;
-            Coprocess::start(&ledger).answers(|_| {
+            Coprocess::start(&ledger, &[]).answers(|_| {
                 fails = !fails;
                 attempt += usize::from(fails);
                 let line = if fails {
@@ -141,7 +201,7 @@ fn a_receipt_and_its_history_are_shown_as_they_were_at_one_moment() {
             });
         });
         let (mut shown, mut torn) = (0, Vec::new());
-        Coprocess::start(&ledger).answers(|answer| {
+        Coprocess::start(&ledger, &[]).answers(|answer| {
             if let Some(answer) = answer {
                 shown += 1;
                 let answer: serde_json::Value = serde_json::from_str(answer).unwrap();

@@ -117,6 +117,34 @@ fn a_group_whose_answer_is_lost_is_proven_as_a_whole() {
     );
 }
 
+#[test]
+fn a_commit_that_the_server_did_not_wait_for_was_surely_not_kept() {
+    let _alone = alone();
+    let ledger = Scratch::with_ledger();
+    let port = line(shared().port, Breaks::CommitLate);
+    let url = format!(
+        "postgresql://postgres@127.0.0.1:{port}/{}?sslmode=disable",
+        ledger.database
+    );
+    let reserve = |key| format!("{{\"op\":\"reserve\",\"key\":\"{key}\",\"fingerprint\":\"f\"}}\n");
+    std::fs::write(ledger.path("lines"), reserve("a") + &reserve("b")).unwrap();
+    let slow = ledger.at(&url);
+    let mut batch = slow.command(["--busy-timeout", "1s", "batch"]);
+    batch.stdin(std::fs::File::open(ledger.path("lines")).unwrap());
+    let told = said(&batch.output().unwrap());
+    assert_eq!(told.code, 2, "{told:?}");
+    assert_eq!(
+        told.stdout.matches("\"code\":\"io\"").count(),
+        2,
+        "{told:?}"
+    );
+    assert!(!told.stdout.contains("not known"), "{told:?}");
+    ledger.says(
+        "reserve --key a --fingerprint f",
+        "decision=EXECUTE state=reserved attempt=1\n",
+    );
+}
+
 /// Waits for a session that waits for a standby.
 fn waiting_for_standby(cluster: &Cluster) -> String {
     let began = Instant::now();

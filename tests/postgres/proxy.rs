@@ -6,6 +6,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 /// When the line breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +17,12 @@ pub(crate) enum Breaks {
     AnswerLostForGood,
     /// The server never hears of the COMMIT.
     CommitLost,
+    /// The COMMIT is held up until the server has given the transaction up.
+    CommitLate,
 }
+
+/// Longer than a transaction may be idle where the busy timeout is a second or less.
+const HELD_UP: Duration = Duration::from_millis(1800);
 
 /// A line to the server's port that breaks once. Its own port.
 pub(crate) fn line(server: u16, breaks: Breaks) -> u16 {
@@ -73,11 +79,14 @@ fn carry(
             .windows(9)
             .any(|window| window == b"READ ONLY");
         if commits && !reads && broken.fetch_add(1, Ordering::SeqCst) == 0 {
-            if breaks == Breaks::CommitLost {
-                server.shutdown(Shutdown::Both)?;
-                break;
+            match breaks {
+                Breaks::CommitLost => {
+                    server.shutdown(Shutdown::Both)?;
+                    break;
+                }
+                Breaks::CommitLate => thread::sleep(HELD_UP),
+                Breaks::AnswerLost | Breaks::AnswerLostForGood => silent.store(1, Ordering::SeqCst),
             }
-            silent.store(1, Ordering::SeqCst);
         }
         server.write_all(&buffer[..read])?;
     }

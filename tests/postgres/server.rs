@@ -106,6 +106,70 @@ fn a_lock_is_busy_and_waited_for_as_long_as_was_said() {
 }
 
 #[test]
+fn a_table_that_somebody_holds_alone_is_busy_for_looking_too() {
+    let _alone = alone();
+    let ledger = Scratch::with_ledger();
+    ledger.says(RESERVE, "decision=EXECUTE state=reserved attempt=1\n");
+    let mut holder = shared_psql(
+        &ledger,
+        "BEGIN; LOCK TABLE receipt_ledger.receipt IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(20)",
+    );
+    wait_for(
+        &ledger,
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()",
+    );
+    for args in [
+        RESERVE,
+        "show --key order:1",
+        "show --key order:1 --history",
+        "succeed --key order:1",
+        "list",
+        "stats",
+        "verify",
+    ] {
+        let began = Instant::now();
+        ledger.refuses(&format!("--busy-timeout 100ms {args}"), "busy");
+        assert!(began.elapsed() < Duration::from_secs(2), "{args}");
+    }
+    let line = r#"{"op":"reserve","key":"order:1","fingerprint":"v1"}"#;
+    std::fs::write(ledger.path("lines"), format!("{line}\n").repeat(30)).unwrap();
+    let mut batch = ledger.command(["--busy-timeout", "100ms", "batch"]);
+    batch.stdin(std::fs::File::open(ledger.path("lines")).unwrap());
+    let began = Instant::now();
+    let told = said(&batch.output().unwrap());
+    assert_eq!(told.stdout.matches("\"busy\"").count(), 30, "{told:?}");
+    // Not the timeout for each line again.
+    assert!(began.elapsed() < Duration::from_secs(2), "{told:?}");
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+}
+
+#[test]
+fn a_server_that_is_not_there_is_waited_for_once() {
+    let ledger = Scratch::new();
+    let nobody = ledger.at(&format!(
+        "postgresql://postgres@127.0.0.1:{}/test?sslmode=disable",
+        free_port()
+    ));
+    let began = Instant::now();
+    let told = nobody.refuses(&format!("--busy-timeout 1500ms {RESERVE}"), "io");
+    assert!(told.contains("refused"), "{told}");
+    let took = began.elapsed();
+    assert!(
+        took > Duration::from_millis(1500) && took < Duration::from_millis(2900),
+        "{took:?}"
+    );
+    let line = r#"{"op":"reserve","key":"order:1","fingerprint":"v1"}"#;
+    std::fs::write(nobody.path("lines"), format!("{line}\n").repeat(30)).unwrap();
+    let mut batch = nobody.command(["--busy-timeout", "1500ms", "batch"]);
+    batch.stdin(std::fs::File::open(nobody.path("lines")).unwrap());
+    let began = Instant::now();
+    let told = said(&batch.output().unwrap());
+    assert_eq!(told.stdout.matches("\"io\"").count(), 30, "{told:?}");
+    assert!(began.elapsed() < Duration::from_millis(2900), "{told:?}");
+}
+
+#[test]
 fn several_locks_one_after_the_other_are_busy_too() {
     let ledger = Scratch::with_ledger();
     for key in ["a", "b"] {

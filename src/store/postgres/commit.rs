@@ -69,10 +69,11 @@ impl Session {
         let last = statements.len() - 1;
         let lost: Source = match wire.exchange(&statements, None) {
             Ok(answers) => return self.heard(answers),
-            // Refused: nothing was kept. A server that shuts down before it was COMMIT's turn undoes all of it; what else
-            // ends a session may be a pooler's word, which says nothing of the server.
+            // Refused: nothing was kept. A server that ends a session before it was COMMIT's turn undoes all of it, as it does
+            // when it shuts down or was left waiting; what else ends one may be a pooler's word, which says nothing of the
+            // server.
             Err(Fault::Server(error))
-                if !error.fatal || (error.statement < last && error.code.starts_with("57P")) =>
+                if !error.fatal || (error.statement < last && is_the_servers(&error.code)) =>
             {
                 return Err(Fault::Server(error).into());
             }
@@ -146,6 +147,11 @@ impl Session {
         let committed = self.commit(Vec::new(), None, patience)?;
         Ok(matches!(committed, Committed::Told(_)))
     }
+}
+
+/// Codes with which a server, and nothing before it, ends a session: it shuts down, or a limit for transactions was over.
+fn is_the_servers(code: &str) -> bool {
+    code.starts_with("57P") || matches!(code, "25P03" | "25P04")
 }
 
 fn has_transaction_limit(wire: &Wire) -> bool {

@@ -56,6 +56,11 @@ impl Refused {
         }
     }
 
+    /// Whether it only says that the time was over.
+    fn is_late(&self) -> bool {
+        matches!(self, Refused::Io(error) if error.kind() == io::ErrorKind::TimedOut)
+    }
+
     /// Whether the other way of `allow` and `prefer` may work where this one did not.
     fn other_way(&self) -> bool {
         match self {
@@ -66,15 +71,16 @@ impl Refused {
     }
 }
 
+fn late() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "it did not answer in time")
+}
+
 impl From<Fault> for Refused {
     fn from(fault: Fault) -> Refused {
         match fault {
             Fault::Server(error) => Refused::Server(error),
             Fault::Lost(error) => Refused::Io(error),
-            Fault::Late => Refused::Io(io::Error::new(
-                io::ErrorKind::TimedOut,
-                "it did not answer in time",
-            )),
+            Fault::Late => Refused::Io(late()),
         }
     }
 }
@@ -88,15 +94,22 @@ impl From<io::Error> for Refused {
 /// Connects to the first host that takes us; of several, the one that can be written to. What may pass is tried again
 /// until the deadline.
 pub(super) fn connect(address: &Address, deadline: Instant) -> Result<Wire, (Host, Refused)> {
+    let mut before = None;
     loop {
-        let (host, refused) = match once(address, deadline) {
+        let failure = match once(address, deadline) {
             Ok(wire) => return Ok(wire),
             Err(failure) => failure,
         };
         let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || !refused.passes() {
-            return Err((host, refused));
+        // A try that there was no time for says less than the one before.
+        let failure = match before.take() {
+            Some(before) if left.is_zero() && failure.1.is_late() => before,
+            Some(_) | None => failure,
+        };
+        if left.is_zero() || !failure.1.passes() {
+            return Err(failure);
         }
+        before = Some(failure);
         thread::sleep(PAUSE.min(left));
     }
 }
@@ -216,10 +229,11 @@ fn socket(host: &Host, deadline: Instant) -> io::Result<Socket> {
         let path = format!("{folder}/.s.PGSQL.{}", host.port);
         return UnixStream::connect(path).map(Socket::from);
     }
-    let mut failure = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    let mut failure = None;
     for address in addresses(host, deadline)? {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
+            failure.get_or_insert(late());
             break;
         }
         match TcpStream::connect_timeout(&address, left) {
@@ -228,10 +242,11 @@ fn socket(host: &Host, deadline: Instant) -> io::Result<Socket> {
                 keep_alive(&socket)?;
                 return Ok(socket.into());
             }
-            Err(error) => failure = error,
+            Err(error) => failure = Some(error),
         }
     }
-    Err(failure)
+    let nowhere = || io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    Err(failure.unwrap_or_else(nowhere))
 }
 
 fn keep_alive(socket: &TcpStream) -> io::Result<()> {

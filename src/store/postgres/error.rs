@@ -64,8 +64,7 @@ impl Trouble {
         match self {
             Trouble::Server(error) => server_error(action, ledger, error, waited),
             Trouble::Lost(error) => io(ledger, error.into()),
-            Trouble::Unreachable(host, refused) => Error::Io {
-                action: "connect to",
+            Trouble::Unreachable(host, refused) => Error::Unreachable {
                 ledger,
                 source: unreachable(&host, refused).into(),
             },

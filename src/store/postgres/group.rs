@@ -48,7 +48,10 @@ pub(super) fn group(
             .into_iter()
             .map(|done| done.map_err(|trouble| told(session, trouble)))
             .collect()),
-        Err(trouble) if waited(&trouble, patience) => Err(Trouble::Rival),
+        // Somebody holds one of them: then all is read again, the clock, too.
+        Err(Trouble::Server(error)) if error.code == "55P03" && !patience.is_over() => {
+            Err(Trouble::Rival)
+        }
         // Something in one of them: only taken one at a time do they tell which.
         Err(Trouble::Server(error)) if is_of_a_value(&error) => {
             session.connected(patience)?;
@@ -79,15 +82,17 @@ fn is_of_a_value(error: &ServerError) -> bool {
     error.code.starts_with("22") || error.code.starts_with("23")
 }
 
-/// Whether somebody held one of the keys, or several did one after the other: then all is read again, the clock, too, while
-/// there is time, and what is left is a lock.
-fn waited(trouble: &Trouble, patience: Patience) -> bool {
-    let code = match trouble {
-        Trouble::Server(error) => &*error.code,
-        Trouble::Lost(_) | Trouble::Unreachable(..) | Trouble::Rival => return false,
-        Trouble::Impossible(_) | Trouble::Ledger(_) => return false,
-    };
-    code == "57014" || code == "55P03" && !patience.is_over()
+/// Asks for what others may hold, each for no longer than a lock may be waited for: a statement that was ended by its own
+/// limit has waited for several of them.
+fn ask_for_locks(
+    session: &mut Session,
+    patience: Patience,
+    statements: &[Statement<'_>],
+) -> Result<Vec<Answer>, Trouble> {
+    match session.ask(statements, patience) {
+        Err(Trouble::Server(error)) if error.code == "57014" => Err(Trouble::Rival),
+        asked => asked,
+    }
 }
 
 fn take_together(
@@ -99,7 +104,14 @@ fn take_together(
     let digests = Digests::of(steps);
     let guess = std::mem::take(only_new) && digests.once.len() >= GUESSED_MIN;
     let taken = if guess {
-        take_as_new(session, patience, &digests, steps)?
+        match take_as_new(session, patience, &digests, steps) {
+            // Somebody has one of them, or is about to: that is looked up.
+            Err(Trouble::Rival) => {
+                session.connected(patience)?;
+                None
+            }
+            taken => taken?,
+        }
     } else {
         None
     };
@@ -148,16 +160,15 @@ fn look_and_take(
     steps: &mut [Step<'_>],
 ) -> Result<Taken, Trouble> {
     let array = receipts::digests(&digests.once);
-    let mut statements = vec![find(&array), Statement::new(meta::HEAD)];
+    let asked = [find(&array), Statement::new(meta::HEAD)];
     // A receipt that is shown with its history is shown as both were at one moment.
     let shows = steps
         .iter()
         .any(|step| matches!(step, Step::Read(_, true, _)));
     if shows {
-        statements.insert(0, Statement::new(receipts::VIEW));
+        session.ask(&Session::viewing(patience), patience)?;
     }
-    let mut answers = session.ask(&statements, patience)?;
-    let answers = answers.split_off(answers.len() - 2);
+    let answers = session.look(&asked, patience)?;
     let head = Head::of(&answers[1], session)?;
     head.decides(session)?;
     let mut now = session.now(&head);
@@ -172,7 +183,7 @@ fn look_and_take(
     if items.change_what_is_there() {
         let mut statements = Session::entering(patience, Some(&head));
         statements.extend([lock(&array), Statement::new(meta::HEAD)]);
-        let mut answers = session.ask(&statements, patience)?;
+        let mut answers = ask_for_locks(session, patience, &statements)?;
         let answers = answers.split_off(answers.len() - 2);
         let head = Head::of(&answers[1], session)?;
         head.decides(session)?;
@@ -209,7 +220,7 @@ fn take(
     let details = Statement::new(DETAILS)
         .with(array(asked))
         .with(array(shown));
-    let answers = session.ask(&[details], patience)?;
+    let answers = session.look(&[details], patience)?;
     let mut items = Items::of(digests, stored)?;
     items.add_details(&answers[0])?;
     let done = items.take(digests, steps, now);
@@ -273,7 +284,7 @@ fn put_in_place(
     numbers: &[i64],
 ) -> Result<(), Trouble> {
     let statements = fresh::statements(token, fresh, numbers)?;
-    let answers = session.ask(&statements, patience)?;
+    let answers = ask_for_locks(session, patience, &statements)?;
     if fresh::all_are_there(&answers, fresh) {
         Ok(())
     } else {

@@ -3,7 +3,6 @@
 use super::error::Trouble;
 use super::meta::{HEAD, Head};
 use super::patience::Patience;
-use super::receipts::VIEW;
 use super::session::Session;
 use super::wire::{Row, Statement};
 
@@ -51,8 +50,13 @@ pub(super) fn look<T>(
     patience: Patience,
     work: impl FnOnce(&mut Session, &Head) -> Result<T, Trouble>,
 ) -> Result<T, Trouble> {
-    let answers = session.ask(&[Statement::new(VIEW), Statement::new(HEAD)], patience)?;
-    let head = Head::of(&answers[1], session)?;
+    let mut statements: Vec<_> = Session::viewing(patience).into();
+    statements.push(Statement::new(HEAD));
+    let answers = session.ask(&statements, patience)?;
+    let head = answers
+        .last()
+        .ok_or(Trouble::Impossible("schema_version"))?;
+    let head = Head::of(head, session)?;
     let done = work(session, &head);
     session.roll_back(patience);
     done

@@ -53,6 +53,11 @@ impl Patience {
         ms(self.left().max(LEAST) + BEYOND_LOCKS)
     }
 
+    /// When it is given up to connect.
+    pub(super) fn connecting(self) -> Instant {
+        Instant::now() + self.left().max(LEAST)
+    }
+
     /// When the server counts as silent.
     pub(super) fn deadline(self) -> Instant {
         Instant::now() + self.left().max(LEAST) + BEYOND_LOCKS + BEYOND_THE_SERVER

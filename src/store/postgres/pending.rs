@@ -37,7 +37,7 @@ pub(super) fn next(
     let asked = Statement::new(sql)
         .with(after.to_string())
         .with(pending.prefix.as_deref().unwrap_or_default());
-    let answers = session.ask(&[asked], patience)?;
+    let answers = session.look(&[asked], patience)?;
     let Some(row) = answers[0].rows.first() else {
         return Ok(None);
     };
@@ -55,7 +55,7 @@ pub(super) fn payload(
     key: &Key,
 ) -> Result<Option<Vec<u8>>, Trouble> {
     let asked = Statement::new(PAYLOAD).with(Value::bytes(&KeyDigest::of(key).0));
-    let answers = session.ask(&[asked], patience)?;
+    let answers = session.look(&[asked], patience)?;
     match answers[0].rows.first() {
         Some(row) => required(row, "payload", any_bytes).map(Some),
         None => Ok(None),

@@ -51,9 +51,6 @@ const HISTORY_OF_KEY: &str = "\
 SELECT at_ms, event, attempt, actor, detail FROM receipt_ledger.history \
 WHERE receipt = (SELECT id FROM receipt_ledger.receipt WHERE key_digest = $1::bytea) ORDER BY sequence";
 
-/// One view of everything, which holds nobody up.
-pub(super) const VIEW: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-
 /// Longest wait for somebody who is creating the same receipt: then the clock is read again.
 pub(super) const RIVAL_WAIT: Duration = Duration::from_millis(100);
 
@@ -107,7 +104,7 @@ pub(super) fn look(
     key: &Key,
     digest: &KeyDigest,
 ) -> Result<(Option<Stored>, Head), Trouble> {
-    let looked = session.ask(
+    let looked = session.look(
         &[Statement::new(LOOK).with(Value::bytes(&digest.0))],
         patience,
     )?;
@@ -236,7 +233,7 @@ fn is_known_conflict(
     let asked = Statement::new(HAS_CONFLICT)
         .with(stored.id.to_string())
         .with_optional(event.detail.clone());
-    let answers = session.ask(&[asked], patience)?;
+    let answers = session.look(&[asked], patience)?;
     let row = answers[0].rows.first();
     required(row.ok_or(Trouble::Impossible("known"))?, "known", flag)
 }
@@ -256,11 +253,8 @@ pub(super) fn read(
             history: Vec::new(),
         });
     }
-    let mut statements = reading(key, true);
-    statements.insert(0, Statement::new(VIEW));
-    statements.push(Statement::new("COMMIT"));
-    let answers = session.ask(&statements, patience)?;
-    as_reading(session, key, &answers[1..])
+    let answers = session.look(&reading(key, true), patience)?;
+    as_reading(session, key, &answers)
 }
 
 /// The same inside a transaction.

@@ -24,6 +24,9 @@ SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
+/// One view of everything, which holds nobody up.
+const VIEW: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
 /// Whoever changes how the ledger stands waits for us, and we for him.
 const ENTER: &str = "LOCK TABLE receipt_ledger.receipt IN ROW EXCLUSIVE MODE";
 
@@ -92,6 +95,7 @@ impl Session {
                 Err(trouble) => trouble,
             };
             if !trouble.passes() || patience.is_over() {
+                self.give_up(patience);
                 return Err(trouble.told(action, self.name(), self.busy_timeout));
             }
             if tries > 0 {
@@ -124,23 +128,54 @@ impl Session {
 
     /// Makes sure that there is a connection without a transaction on it.
     pub(super) fn connected(&mut self, patience: Patience) -> Result<&mut Wire, Trouble> {
-        if let Some(wire) = &mut self.wire
-            && !wire.is_broken()
-            && wire.in_transaction()
-        {
-            // What failed half-way goes; where even that fails, the connection goes.
-            let _ = wire.exchange(&[Statement::new("ROLLBACK")], Some(patience.deadline()));
-        }
+        self.give_up(patience);
         let usable = self
             .wire
             .take_if(|wire| wire.is_broken() || wire.in_transaction());
         drop(usable);
         if self.wire.is_none() {
-            let connected = connect::connect(&self.address, patience.deadline());
+            let connected = connect::connect(&self.address, patience.connecting());
             let wire = connected.map_err(|(host, refused)| Trouble::Unreachable(host, refused))?;
             self.wire = Some(wire);
         }
         Ok(self.wire.as_mut().expect("it is connected"))
+    }
+
+    /// Ends the transaction that failed half-way, if one did: it would hold its locks for as long as nothing else is asked.
+    fn give_up(&mut self, patience: Patience) {
+        if let Some(wire) = &self.wire
+            && !wire.is_broken()
+            && wire.in_transaction()
+        {
+            self.roll_back(patience);
+        }
+    }
+
+    /// Asks from one view, waiting for locks no longer than for anything else, or goes on with the transaction that was
+    /// begun.
+    pub(super) fn look(
+        &mut self,
+        statements: &[Statement<'_>],
+        patience: Patience,
+    ) -> Result<Vec<Answer>, Trouble> {
+        if self.wire.as_ref().is_some_and(Wire::in_transaction) {
+            return self.ask(statements, patience);
+        }
+        let mut all: Vec<_> = Session::viewing(patience).into();
+        let before = all.len();
+        all.extend_from_slice(statements);
+        all.push(Statement::new("COMMIT"));
+        let mut answers = self.ask(&all, patience)?;
+        answers.truncate(before + statements.len());
+        Ok(answers.split_off(before))
+    }
+
+    /// The statements that open a view that stays open.
+    pub(super) fn viewing(patience: Patience) -> [Statement<'static>; 2] {
+        [
+            Statement::new(VIEW),
+            limit("lock_timeout", &patience.lock_ms()),
+        ]
     }
 
     /// Asks outside any transaction, or goes on with the one that was begun.
@@ -194,7 +229,7 @@ impl Session {
             ("statement_timeout", &statement_ms),
             ("idle_in_transaction_session_timeout", &statement_ms),
         ] {
-            statements.push(Statement::made(format!("SET LOCAL {setting} = {ms}")));
+            statements.push(limit(setting, ms));
         }
         statements.extend(Session::promises(head));
         statements
@@ -227,6 +262,11 @@ impl Session {
             wire.terminate();
         }
     }
+}
+
+/// The statement that sets a limit for one transaction. Nothing of it is anybody's input.
+fn limit(setting: &str, ms: &str) -> Statement<'static> {
+    Statement::made(format!("SET LOCAL {setting} = {ms}"))
 }
 
 /// A token that nobody else can come by, as a UUID.
