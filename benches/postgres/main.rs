@@ -1,6 +1,6 @@
 //! What a decision costs on a PostgreSQL server, against `psql` and `pgbench` doing the same statements.
 //!
-//! `cargo bench --bench postgres [-- --quick]`; the server is a throw-away one on the disk below `BENCH_DIR`, or in memory.
+//! `cargo bench --bench postgres [-- --quick]`; the server is a throw-away one below `BENCH_DIR`, or in memory.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 #[path = "../reserve/clock.rs"]
@@ -84,7 +84,10 @@ fn psql(cluster: &Cluster, database: &str, key: &str) -> Command {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let quick = std::env::args().any(|argument| argument == "--quick");
-    let cluster = Cluster::new(&[]);
+    let cluster = match std::env::var_os("BENCH_DIR") {
+        Some(below) => Cluster::below(Path::new(&below), &[]),
+        None => Cluster::new(&[]),
+    };
     let database = cluster.database();
     let url = cluster.url(&database);
     cluster::finish(Command::new(OURS).args(["--db", &url, "init"]));

@@ -82,14 +82,18 @@ pub(crate) fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-/// A folder that the server can use, in memory where that is possible.
-fn folder() -> PathBuf {
+/// Where servers are put: in memory where that is possible.
+fn memory() -> PathBuf {
     let memory = Path::new("/dev/shm");
-    let parent = if memory.is_dir() {
+    if memory.is_dir() {
         memory.to_owned()
     } else {
         env::temp_dir()
-    };
+    }
+}
+
+/// A folder that the server can use.
+fn folder_in(parent: &Path) -> PathBuf {
     let folder = tempfile::Builder::new()
         .prefix("receipt-ledger-")
         .tempdir_in(parent)
@@ -108,8 +112,13 @@ const HBA: &str = "local replication all trust\nlocal all all trust\nhost all lo
 impl Cluster {
     /// A new server with these settings.
     pub(crate) fn new(settings: &[&str]) -> Cluster {
+        Cluster::below(&memory(), settings)
+    }
+
+    /// The same with its files below this folder.
+    pub(crate) fn below(parent: &Path, settings: &[&str]) -> Cluster {
         let Some(programs) = programs() else { skip() };
-        let folder = folder();
+        let folder = folder_in(parent);
         let data = folder.join("data");
         finish(
             as_user(&programs.join("initdb"))
