@@ -57,13 +57,35 @@ fn receipts_come_on_record_in_the_order_in_which_they_were_first_written() {
             ],
         );
         assert_eq!(told.code, 2, "{told:?}");
+        for key in ["q1", "q2"] {
+            ledger.run(&format!("reserve --key {key} --fingerprint f"));
+            ledger.run(&format!("fail --key {key}"));
+        }
+        ledger.says("prune --older-than 0s", "pruned=2 kept_live=0\n");
+        let new = |key: &str| format!(r#"{{"op":"reserve","key":"{key}","fingerprint":"f"}}"#);
+        let told = batch(
+            ledger,
+            &[
+                &new("y1"),
+                &again("q2"),
+                &new("y2"),
+                &new("y3"),
+                &again("q1"),
+                &new("y4"),
+            ],
+        );
+        assert_eq!(told.code, 0, "{told:?}");
         let keys = keys_in_order(ledger);
-        assert_eq!(keys, ["p3", "p1", "p2", "z2", "z3", "z1"]);
+        let first = ["p3", "p1", "p2", "z2", "z3", "z1"];
+        let then = ["y1", "q2", "y2", "y3", "q1", "y4"];
+        assert_eq!(keys, [first, then].concat());
         let history = ledger.run("show --key z3 --history").stdout;
         assert_eq!(history.matches("event=").count(), 2, "{history}");
         let history = ledger.run("show --key z2 --history").stdout;
         assert_eq!(history.matches("event=").count(), 2, "{history}");
-        ledger.says("verify", "verify=ok receipts=6\n");
+        let history = ledger.run("show --key q2 --history").stdout;
+        assert_eq!(history.matches("event=").count(), 1, "{history}");
+        ledger.says("verify", "verify=ok receipts=12\n");
     }
 }
 

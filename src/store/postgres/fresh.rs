@@ -2,8 +2,11 @@
 
 use super::columns::{self, HISTORY, ID, OF_RECEIPT, PAYLOAD, RECEIPT};
 use super::error::Trouble;
+use super::meta::{self, Head};
+use super::patience::Patience;
 use super::row::required;
 use super::rows::Rows;
+use super::session::Session;
 use super::value::Value;
 use super::wire::{Answer, Statement};
 use super::writes::with_rows;
@@ -94,4 +97,93 @@ pub(super) fn statements(
         }
     }
     Ok(statements)
+}
+
+/// Statements that number receipts in the order in which they come on record, and whether each draws numbers for new ones.
+#[derive(Debug, Default)]
+pub(super) struct Numbering {
+    statements: Vec<(Statement<'static>, bool)>,
+    unnumbered: usize,
+}
+
+impl Numbering {
+    /// For so many new receipts.
+    pub(super) fn of(count: usize) -> Numbering {
+        Numbering {
+            unnumbered: count,
+            ..Numbering::default()
+        }
+    }
+
+    /// A new receipt is next.
+    pub(super) fn add(&mut self) {
+        self.unnumbered += 1;
+    }
+
+    /// Next is one that this statement numbers anew.
+    pub(super) fn renumber(&mut self, statement: Statement<'static>) {
+        self.draw();
+        self.statements.push((statement, false));
+    }
+
+    /// The statements alone, where none of the receipts is new.
+    pub(super) fn statements(self) -> Vec<Statement<'static>> {
+        let statements = self.statements.into_iter();
+        statements.map(|(statement, _)| statement).collect()
+    }
+
+    /// Draws numbers for the new receipts that have none.
+    fn draw(&mut self) {
+        let count = std::mem::take(&mut self.unnumbered);
+        if count > 0 {
+            self.statements.push((numbers(count), true));
+        }
+    }
+}
+
+/// Numbers receipts in a transaction that has entered, once it is known that what it writes will count. Returns the numbers
+/// of the new ones.
+pub(super) fn number(
+    session: &mut Session,
+    patience: Patience,
+    begin: Vec<Statement<'_>>,
+    mut numbering: Numbering,
+) -> Result<(Head, Vec<i64>), Trouble> {
+    numbering.draw();
+    let mut statements = begin;
+    statements.push(Statement::new(meta::HEAD));
+    let head_at = statements.len() - 1;
+    let (all, draws): (Vec<_>, Vec<_>) = numbering.statements.into_iter().unzip();
+    statements.extend(all);
+    let answers = session.ask(&statements, patience)?;
+    let head = Head::of(&answers[head_at], session)?;
+    head.decides(session)?;
+    head.commit_counts(session)?;
+    let mut numbers = Vec::new();
+    for (answer, draws) in answers[head_at + 1..].iter().zip(draws) {
+        if draws {
+            numbers.extend(drawn(answer)?);
+        }
+    }
+    Ok((head, numbers))
+}
+
+/// Writes new receipts, all of them or none.
+pub(super) fn put_in_place(
+    session: &mut Session,
+    patience: Patience,
+    token: &str,
+    fresh: &[Fresh<'_>],
+    numbers: &[i64],
+) -> Result<(), Trouble> {
+    let statements = statements(token, fresh, numbers)?;
+    let answers = session.ask_for_locks(&statements, patience)?;
+    if all_are_there(&answers, fresh) {
+        Ok(())
+    } else {
+        Err(meta::refuse(
+            session,
+            "the server did not take all of it".to_owned(),
+        ))
+    }
 }

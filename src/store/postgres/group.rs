@@ -7,8 +7,8 @@ use super::alone;
 use super::array::Array;
 use super::commit::Proof;
 use super::error::Trouble;
-use super::fresh::{self, Fresh};
-use super::items::{Digests, Items};
+use super::fresh::{self, Numbering};
+use super::items::{Digests, Items, Written};
 use super::meta::{self, Head};
 use super::patience::Patience;
 use super::receipts::{self, RIVAL_WAIT, find, lock};
@@ -82,19 +82,6 @@ fn is_of_a_value(error: &ServerError) -> bool {
     error.code.starts_with("22") || error.code.starts_with("23")
 }
 
-/// Asks for what others may hold, each for no longer than a lock may be waited for: a statement that was ended by its own
-/// limit has waited for several of them.
-fn ask_for_locks(
-    session: &mut Session,
-    patience: Patience,
-    statements: &[Statement<'_>],
-) -> Result<Vec<Answer>, Trouble> {
-    match session.ask(statements, patience) {
-        Err(Trouble::Server(error)) if error.code == "57014" => Err(Trouble::Rival),
-        asked => asked,
-    }
-}
-
 fn take_together(
     session: &mut Session,
     patience: Patience,
@@ -135,15 +122,23 @@ fn take_as_new(
     steps: &mut [Step<'_>],
 ) -> Result<Option<Taken>, Trouble> {
     let begin = Session::entering(patience.at_most(RIVAL_WAIT), None);
-    let (head, numbers) = draw(session, patience, begin, digests.once.len())?;
+    let numbering = Numbering::of(digests.once.len());
+    let (head, numbers) = fresh::number(session, patience, begin, numbering)?;
     let mut items = Items::new(digests);
     let done = items.take(digests, steps, session.now(&head));
     if !items.are_all_fresh() {
         session.roll_back(patience);
         return Ok(None);
     }
-    let (token, fresh) = (token()?, items.fresh());
-    put_in_place(session, patience, &token, &fresh, &numbers)?;
+    let written = items.written().into_iter();
+    let fresh: Vec<_> = written
+        .filter_map(|written| match written {
+            Written::Fresh(receipt) => Some(receipt),
+            Written::Changed(..) => None,
+        })
+        .collect();
+    let token = token()?;
+    fresh::put_in_place(session, patience, &token, &fresh, &numbers)?;
     let proof = fresh.first().map(|fresh| Proof {
         digest: *fresh.digest,
         token: &token,
@@ -183,7 +178,7 @@ fn look_and_take(
     if items.change_what_is_there() {
         let mut statements = Session::entering(patience, Some(&head));
         statements.extend([lock(&array), Statement::new(meta::HEAD)]);
-        let mut answers = ask_for_locks(session, patience, &statements)?;
+        let mut answers = session.ask_for_locks(&statements, patience)?;
         let answers = answers.split_off(answers.len() - 2);
         let head = Head::of(&answers[1], session)?;
         head.decides(session)?;
@@ -237,60 +232,35 @@ fn write(
 ) -> Result<(), Trouble> {
     let token = token()?;
     let mut writes = Writes::new(&token);
-    let changed = items.changed();
-    for item in &changed {
-        writes.add(item.digest, Some(item.stored), &item.change, now);
+    let (mut fresh, mut numbering, mut digests) = (Vec::new(), Numbering::default(), Vec::new());
+    for written in items.written() {
+        match written {
+            Written::Fresh(receipt) => {
+                digests.push(*receipt.digest);
+                numbering.add();
+                fresh.push(receipt);
+            }
+            Written::Changed(digest, stored, change) => {
+                digests.push(*digest);
+                writes.add(digest, Some(stored), &change, now);
+                if let Some(again) = writes.take_again() {
+                    numbering.renumber(again);
+                }
+            }
+        }
     }
-    let fresh = items.fresh();
-    if !fresh.is_empty() {
-        let (_, numbers) = draw(session, patience, begin, fresh.len())?;
-        put_in_place(session, patience, &token, &fresh, &numbers)?;
+    let mut statements = Vec::new();
+    if fresh.is_empty() {
+        statements = numbering.statements();
+    } else {
+        let (_, numbers) = fresh::number(session, patience, begin, numbering)?;
+        fresh::put_in_place(session, patience, &token, &fresh, &numbers)?;
     }
-    let changed = changed.iter().map(|item| item.digest);
-    let mut written = changed.chain(fresh.iter().map(|fresh| fresh.digest));
-    let proof = written.next().map(|digest| Proof {
+    statements.extend(writes.statements());
+    let proof = digests.first().map(|digest| Proof {
         digest: *digest,
         token: &token,
     });
-    session.commit(writes.statements(), proof, patience)?;
+    session.commit(statements, proof, patience)?;
     Ok(())
-}
-
-/// Draws so many numbers in a transaction that has entered, once it is known that what it writes will count.
-fn draw(
-    session: &mut Session,
-    patience: Patience,
-    begin: Vec<Statement<'_>>,
-    count: usize,
-) -> Result<(Head, Vec<i64>), Trouble> {
-    let mut statements = begin;
-    statements.extend([Statement::new(meta::HEAD), fresh::numbers(count)]);
-    let answers = session.ask(&statements, patience)?;
-    let [.., head, numbers] = &answers[..] else {
-        return Err(Trouble::Rival);
-    };
-    let head = Head::of(head, session)?;
-    head.decides(session)?;
-    head.commit_counts(session)?;
-    Ok((head, fresh::drawn(numbers)?))
-}
-
-/// Writes new receipts, all of them or none.
-fn put_in_place(
-    session: &mut Session,
-    patience: Patience,
-    token: &str,
-    fresh: &[Fresh<'_>],
-    numbers: &[i64],
-) -> Result<(), Trouble> {
-    let statements = fresh::statements(token, fresh, numbers)?;
-    let answers = ask_for_locks(session, patience, &statements)?;
-    if fresh::all_are_there(&answers, fresh) {
-        Ok(())
-    } else {
-        Err(meta::refuse(
-            session,
-            "the server did not take all of it".to_owned(),
-        ))
-    }
 }

@@ -54,11 +54,12 @@ impl Digests {
     }
 }
 
-/// A key that has changed, what was stored for it, and what is to become of it.
-pub(super) struct Changed<'a> {
-    pub(super) digest: &'a KeyDigest,
-    pub(super) stored: &'a Stored,
-    pub(super) change: Change,
+/// What is to be written for a key.
+pub(super) enum Written<'a> {
+    /// A receipt where there was no row.
+    Fresh(Fresh<'a>),
+    /// A change of what was stored.
+    Changed(&'a KeyDigest, &'a Stored, Change),
 }
 
 impl Items {
@@ -201,39 +202,22 @@ impl Items {
         self.items.values().all(Item::is_fresh)
     }
 
-    /// The new receipts, in the order in which they come on record.
-    pub(super) fn fresh(&self) -> Vec<Fresh<'_>> {
-        let items = self.items.iter().filter(|(_, item)| item.is_fresh());
-        in_order(items)
-            .into_iter()
-            .filter_map(|(digest, item)| item.as_fresh(digest))
-            .collect()
-    }
-
-    /// What has changed of what was there, in order.
-    pub(super) fn changed(&self) -> Vec<Changed<'_>> {
+    /// What is to be written, in the order in which it comes on record.
+    pub(super) fn written(&self) -> Vec<Written<'_>> {
         let items = self.items.iter().filter(|(_, item)| item.changes());
-        in_order(items)
-            .into_iter()
-            .filter_map(|(digest, item)| {
-                let stored = item.stored.as_ref()?;
-                let change = item.as_change();
-                Some(Changed {
-                    digest,
-                    stored,
-                    change,
-                })
+        let mut items: Vec<_> = items.collect();
+        items.sort_unstable_by_key(|(_, item)| item.changed_by);
+        let written = items.into_iter();
+        written
+            .filter_map(|(digest, item)| match &item.stored {
+                None => item.as_fresh(digest).map(Written::Fresh),
+                Some(stored) => {
+                    let change = item.as_change();
+                    Some(Written::Changed(digest, stored, change))
+                }
             })
             .collect()
     }
-}
-
-fn in_order<'a>(
-    items: impl Iterator<Item = (&'a KeyDigest, &'a Item)>,
-) -> Vec<(&'a KeyDigest, &'a Item)> {
-    let mut items: Vec<_> = items.collect();
-    items.sort_unstable_by_key(|(_, item)| item.changed_by);
-    items
 }
 
 fn key<'a>(step: &Step<'a>) -> &'a Key {

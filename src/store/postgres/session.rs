@@ -192,6 +192,19 @@ impl Session {
         Ok(wire.exchange(statements, Some(patience.deadline()))?)
     }
 
+    /// As [`Session::ask`], for what others may hold, each for no longer than a lock may be waited for: a statement that was
+    /// ended by its own limit has waited for several of them.
+    pub(super) fn ask_for_locks(
+        &mut self,
+        statements: &[Statement<'_>],
+        patience: Patience,
+    ) -> Result<Vec<Answer>, Trouble> {
+        match self.ask(statements, patience) {
+            Err(Trouble::Server(error)) if error.code == "57014" => Err(Trouble::Rival),
+            asked => asked,
+        }
+    }
+
     /// As [`Session::ask`], for as long as it takes.
     pub(super) fn ask_without_limit(
         &mut self,

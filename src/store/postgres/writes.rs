@@ -19,6 +19,9 @@ use crate::receipt::{Entry, Event, KeyDigest, Pruned, Receipt, State, Timestamp}
 const TOUCH: &str = "\
 UPDATE receipt_ledger.receipt SET token = $1::uuid WHERE key_digest = ANY($2::bytea[])";
 
+/// What comes on record again comes behind everything that is there.
+const AS_NEW: &str = "id = DEFAULT, ";
+
 /// The receipt that a row is of, if this transaction has written it.
 const OURS: &str = "receipt.key_digest = given.key_digest AND receipt.token = $1::uuid";
 
@@ -136,6 +139,13 @@ impl<'a> Writes<'a> {
         }
     }
 
+    /// The statement with which the pruned receipt that was added last is whole again, if it was one: it gets a new number
+    /// then, and not with the others.
+    pub(super) fn take_again(&mut self) -> Option<Statement<'static>> {
+        let again = self.again.pop()?;
+        Some(self.update(&again, AS_NEW))
+    }
+
     /// The statements, in the order in which they must be taken: the row that is new first, if there is one.
     pub(super) fn statements(&self) -> Vec<Statement<'static>> {
         let mut statements = Vec::new();
@@ -146,7 +156,7 @@ impl<'a> Writes<'a> {
             statements.push(self.update(&self.changed, ""));
         }
         for again in &self.again {
-            statements.push(self.update(again, "id = DEFAULT, "));
+            statements.push(self.update(again, AS_NEW));
         }
         if self.pruned.count() > 0 {
             statements.push(self.with_rows(&self.pruned, |given| {
