@@ -220,14 +220,40 @@ fn a_commit_waits_for_its_standby_beyond_every_timeout_and_one_that_is_cut_short
         "{told:?}"
     );
 
-    let mut waits = call("order:waits");
+    // It can be seen, but no standby knows of it: to say so is an answer, too.
+    let mut seen = call("order:cut");
+    let mut batch = ledger.command(["--busy-timeout", "2s", "batch"]);
+    let lines = ["order:cut", "order:cut"]
+        .map(|key| format!("{{\"op\":\"reserve\",\"key\":\"{key}\",\"fingerprint\":\"v1\"}}\n"));
+    std::fs::write(ledger.path("lines"), lines.concat()).unwrap();
     waiting_for_standby(&cluster);
+    let mut waits = call("order:waits");
     let began = Instant::now();
     while began.elapsed() < Duration::from_millis(1500) {
         assert!(waits.try_wait().unwrap().is_none(), "it did not wait");
+        assert!(seen.try_wait().unwrap().is_none(), "it did not wait");
         thread::sleep(Duration::from_millis(50));
     }
     standby("");
+    let told = said(&seen.wait_with_output().unwrap());
+    assert_eq!(
+        told.stdout, "decision=SKIP_IN_FLIGHT state=reserved attempt=1\n",
+        "{told:?}"
+    );
+    standby("nobody");
+    batch.stdin(std::fs::File::open(ledger.path("lines")).unwrap());
+    batch.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut group = batch.spawn().unwrap();
+    waiting_for_standby(&cluster);
+    thread::sleep(Duration::from_millis(500));
+    assert!(group.try_wait().unwrap().is_none(), "it did not wait");
+    standby("");
+    let told = said(&group.wait_with_output().unwrap());
+    assert_eq!(
+        told.stdout.matches("\"SKIP_IN_FLIGHT\"").count(),
+        2,
+        "{told:?}"
+    );
     let told = said(&waits.wait_with_output().unwrap());
     assert_eq!(
         told.stdout, "decision=EXECUTE state=reserved attempt=1\n",

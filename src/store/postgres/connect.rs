@@ -170,7 +170,7 @@ enum Way {
 
 fn one_way(address: &Address, host: &Host, way: Way, deadline: Instant) -> Result<Wire, Refused> {
     let socket = socket(host, deadline)?;
-    socket.wait_until(Some(deadline))?;
+    socket.wait_until(Some(deadline));
     let stream = match way {
         Way::Plain => Stream::Plain(socket),
         Way::TlsIfOffered | Way::Tls => encrypted(address, host, way, socket)?,

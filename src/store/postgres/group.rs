@@ -172,6 +172,9 @@ fn look_and_take(
         session.roll_back(patience);
     }
     if !items.change() {
+        if decides_something(steps) {
+            receipts::stand_by(session, patience, &head, &digests.once)?;
+        }
         return Ok((done, false));
     }
     let mut begin = Session::entering(patience.at_most(RIVAL_WAIT), Some(&head));
@@ -186,13 +189,21 @@ fn look_and_take(
         now = session.now(&head);
         (items, done) = take(session, patience, digests, steps, &answers[0], now)?;
         if !items.change() {
-            session.roll_back(patience);
+            if head.waits {
+                session.commit(Vec::new(), None, patience)?;
+            } else {
+                session.roll_back(patience);
+            }
             return Ok((done, false));
         }
         begin = Vec::new();
     }
     write(session, patience, begin, &items, now)?;
     Ok((done, items.are_all_fresh()))
+}
+
+fn decides_something(steps: &[Step<'_>]) -> bool {
+    steps.iter().any(|step| matches!(step, Step::Update(..)))
 }
 
 /// Runs the steps over what is stored for their keys. History is read, and the steps run again, only where one of them

@@ -15,7 +15,7 @@ macro_rules! head_columns {
     () => {
         "name, value, extract(epoch FROM clock_timestamp()) AS now_s, \
          current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit, \
-         pg_is_in_recovery() AS standby"
+         pg_is_in_recovery() AS standby, current_setting('synchronous_standby_names') <> '' AS waits"
     };
 }
 pub(super) use head_columns;
@@ -46,6 +46,8 @@ pub(super) struct Head {
     fsync: bool,
     pub(super) synchronous_commit: String,
     standby: bool,
+    /// Whether a commit waits for standbys.
+    pub(super) waits: bool,
 }
 
 impl Head {
@@ -80,6 +82,7 @@ impl Head {
             fsync: required(row, "fsync", owned)? == "on",
             synchronous_commit: required(row, "synchronous_commit", owned)?,
             standby: required(row, "standby", flag)?,
+            waits: required(row, "waits", flag)?,
         })
     }
 

@@ -79,6 +79,9 @@ pub(super) fn prune(
 ) -> Result<Pruned, Error> {
     let limits = session.again("read", |session, patience| {
         look(session, patience, |session, head| {
+            if !prune.dry_run {
+                head.decides(session)?;
+            }
             limits(session, head, prune)
         })
     })?;

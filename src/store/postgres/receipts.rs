@@ -84,8 +84,11 @@ pub(super) fn update(
     let now = session.now(&head);
     let change = rule(stored.as_ref().map(|stored| &stored.entry), now);
     match stored {
-        _ if change.is_none() => Ok(()),
-        Some(stored) if is_known_conflict(session, patience, &stored, &change)? => Ok(()),
+        Some(_) if change.is_none() => stand_by(session, patience, &head, &[digest]),
+        Some(stored) if is_known_conflict(session, patience, &stored, &change)? => {
+            stand_by(session, patience, &head, &[digest])
+        }
+        None if change.is_none() => Ok(()),
         Some(_) => locked(session, patience, &head, key, rule),
         None if change.entry.is_none() => Ok(()),
         None => {
@@ -95,6 +98,25 @@ pub(super) fn update(
             fresh(session, patience, &head, &digest, &writes)
         }
     }
+}
+
+/// Makes sure that a standby that commits wait for knows what was seen. That it can be seen does not say so: a wait that was
+/// cut short, or a server that was started anew, shows what the standby never heard of. A commit behind it does say so: what
+/// is written reaches the standby in order, and a row's lock is written.
+pub(super) fn stand_by(
+    session: &mut Session,
+    patience: Patience,
+    head: &Head,
+    seen: &[KeyDigest],
+) -> Result<(), Trouble> {
+    if !head.waits {
+        return Ok(());
+    }
+    let mut statements = Session::entering(patience, Some(head));
+    statements.push(lock(&digests(seen)));
+    session.ask(&statements, patience)?;
+    session.commit(Vec::new(), None, patience)?;
+    Ok(())
 }
 
 /// What is stored for a key, and the server's clock behind it. Locks nothing.
@@ -161,7 +183,11 @@ fn locked(
     let now = session.now(&head);
     let change = rule(Some(&stored.entry), now);
     if change.is_none() {
-        session.roll_back(patience);
+        if head.waits {
+            session.commit(Vec::new(), None, patience)?;
+        } else {
+            session.roll_back(patience);
+        }
         return Ok(());
     }
     let token = token()?;

@@ -95,8 +95,7 @@ impl Session {
                 Err(trouble) => trouble,
             };
             if !trouble.passes() || patience.is_over() {
-                self.give_up(patience);
-                return Err(trouble.told(action, self.name(), self.busy_timeout));
+                return self.told(action, Err(trouble), patience);
             }
             if tries > 0 {
                 let pause_ms = fastrand::u64(0..=PAUSE_MAX_MS);
@@ -113,7 +112,8 @@ impl Session {
         work: impl FnOnce(&mut Session, Patience) -> Result<T, Trouble>,
     ) -> Result<T, Error> {
         let patience = Patience::new(self.busy_timeout);
-        work(self, patience).map_err(|trouble| trouble.told(action, self.name(), self.busy_timeout))
+        let done = work(self, patience);
+        self.told(action, done, patience)
     }
 
     /// Goes on with the transaction that was begun.
@@ -122,8 +122,22 @@ impl Session {
         action: &'static str,
         work: impl FnOnce(&mut Session, Patience) -> Result<T, Trouble>,
     ) -> Result<T, Error> {
-        work(self, Patience::new(self.busy_timeout))
-            .map_err(|trouble| trouble.told(action, self.name(), self.busy_timeout))
+        let patience = Patience::new(self.busy_timeout);
+        let done = work(self, patience);
+        self.told(action, done, patience)
+    }
+
+    /// What came of it, with nothing left open behind what failed.
+    fn told<T>(
+        &mut self,
+        action: &'static str,
+        done: Result<T, Trouble>,
+        patience: Patience,
+    ) -> Result<T, Error> {
+        done.map_err(|trouble| {
+            self.give_up(patience);
+            trouble.told(action, self.name(), self.busy_timeout)
+        })
     }
 
     /// Makes sure that there is a connection without a transaction on it.

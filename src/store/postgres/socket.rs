@@ -16,8 +16,10 @@ const WAIT_MIN: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(super) struct Socket {
     way: Way,
-    /// The deadline that was last set, so that it is not set for every message again.
-    deadline: Cell<Option<Option<Instant>>>,
+    /// When reads and writes give up.
+    deadline: Cell<Option<Instant>>,
+    /// Whether the socket itself waits for ever.
+    endless: Cell<bool>,
 }
 
 #[derive(Debug)]
@@ -46,6 +48,7 @@ impl From<UnixStream> for Socket {
         Socket {
             way: Way::Unix(socket),
             deadline: Cell::new(None),
+            endless: Cell::new(true),
         }
     }
 }
@@ -55,22 +58,30 @@ impl From<TcpStream> for Socket {
         Socket {
             way: Way::Tcp(socket),
             deadline: Cell::new(None),
+            endless: Cell::new(true),
         }
     }
 }
 
 impl Socket {
     /// Has reads and writes give up at the deadline.
-    pub(super) fn wait_until(&self, deadline: Option<Instant>) -> io::Result<()> {
-        if self.deadline.replace(Some(deadline)) == Some(deadline) {
+    pub(super) fn wait_until(&self, deadline: Option<Instant>) {
+        self.deadline.set(deadline);
+    }
+
+    /// Before each read and each write, for what is left: a server that sends a byte now and then would have the whole time
+    /// with each of them.
+    fn arm(&self) -> io::Result<()> {
+        let deadline = self.deadline.get();
+        if self.endless.replace(deadline.is_none()) && deadline.is_none() {
             return Ok(());
         }
         let left = match deadline {
             None => None,
-            Some(deadline) => {
-                let left = deadline.saturating_duration_since(Instant::now());
-                Some(left.max(WAIT_MIN))
-            }
+            Some(deadline) => match deadline.saturating_duration_since(Instant::now()) {
+                Duration::ZERO => return Err(io::ErrorKind::TimedOut.into()),
+                left => Some(left.max(WAIT_MIN)),
+            },
         };
         match &self.way {
             Way::Unix(socket) => {
@@ -87,7 +98,7 @@ impl Socket {
 
 impl Stream {
     /// Has reads and writes give up at the deadline.
-    pub(super) fn wait_until(&self, deadline: Option<Instant>) -> io::Result<()> {
+    pub(super) fn wait_until(&self, deadline: Option<Instant>) {
         match self {
             Stream::Plain(socket) => socket.wait_until(deadline),
             Stream::Tls(tls) => tls.sock.wait_until(deadline),
@@ -97,6 +108,7 @@ impl Stream {
 
 impl Read for Socket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.arm()?;
         match &mut self.way {
             Way::Unix(socket) => socket.read(buffer),
             Way::Tcp(socket) => socket.read(buffer),
@@ -106,6 +118,7 @@ impl Read for Socket {
 
 impl Write for Socket {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.arm()?;
         match &mut self.way {
             Way::Unix(socket) => socket.write(buffer),
             Way::Tcp(socket) => socket.write(buffer),

@@ -119,9 +119,9 @@ impl Wire {
     /// Sends what was put together. A connection that this fails on is not used again.
     pub(super) fn send(&mut self, deadline: Option<Instant>) -> Result<(), Fault> {
         let outgoing = self.outgoing.split();
+        self.stream.wait_until(deadline);
         self.stream
-            .wait_until(deadline)
-            .and_then(|()| self.stream.write_all(&outgoing))
+            .write_all(&outgoing)
             .and_then(|()| self.stream.flush())
             .map_err(|error| {
                 self.broken = true;
@@ -153,14 +153,12 @@ impl Wire {
             if let Some(message) = Message::parse(&mut self.incoming)? {
                 return Ok(message);
             }
-            self.stream.wait_until(deadline)?;
+            self.stream.wait_until(deadline);
             let filled = self.incoming.len();
             self.incoming.resize(filled + READ_BYTES, 0);
             let read = loop {
                 match self.stream.read(&mut self.incoming[filled..]) {
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-                        self.stream.wait_until(deadline)?;
-                    }
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     read => break read,
                 }
             };
