@@ -43,6 +43,35 @@ pub(crate) fn line(server: u16, breaks: Breaks) -> u16 {
     port
 }
 
+/// A line on which every byte from the server takes its time, once so many have come at once. Its own port.
+pub(crate) fn drip(server: u16, at_once: usize) -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for client in listener.incoming().map(Result::unwrap) {
+            let server = TcpStream::connect(("127.0.0.1", server)).unwrap();
+            let (mut there_from, mut there_to) =
+                (client.try_clone().unwrap(), server.try_clone().unwrap());
+            thread::spawn(move || io::copy(&mut there_from, &mut there_to));
+            thread::spawn(move || dripping(server, client, at_once));
+        }
+    });
+    port
+}
+
+fn dripping(mut server: TcpStream, mut client: TcpStream, at_once: usize) -> io::Result<()> {
+    let mut byte = [0];
+    let mut passed = 0;
+    while server.read(&mut byte)? == 1 {
+        client.write_all(&byte)?;
+        passed += 1;
+        if passed > at_once {
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+    Ok(())
+}
+
 fn carry(
     mut client: TcpStream,
     server: u16,

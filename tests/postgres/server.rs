@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::cluster::{Cluster, free_port, shared};
 use super::procs::alone;
-use super::proxy::pooler;
+use super::proxy::{drip, pooler};
 use super::support::{Scratch, binary, said};
 
 const RESERVE: &str = "reserve --key order:1 --fingerprint v1";
@@ -142,6 +142,40 @@ fn a_table_that_somebody_holds_alone_is_busy_for_looking_too() {
     assert!(began.elapsed() < Duration::from_secs(2), "{told:?}");
     holder.kill().unwrap();
     holder.wait().unwrap();
+}
+
+#[test]
+fn a_server_that_sends_a_byte_now_and_then_is_waited_for_no_longer() {
+    let _alone = alone();
+    let ledger = Scratch::with_ledger();
+    ledger.says(RESERVE, "decision=EXECUTE state=reserved attempt=1\n");
+    for at_once in [0, 500] {
+        let slow = ledger.at(&format!(
+            "postgresql://postgres@127.0.0.1:{}/{}?sslmode=disable",
+            drip(shared().port, at_once),
+            ledger.database
+        ));
+        for args in ["show --key order:1", "list", "stats"] {
+            let began = Instant::now();
+            slow.refuses(&format!("--busy-timeout 100ms {args}"), "io");
+            assert!(began.elapsed() < Duration::from_secs(6), "{args}");
+        }
+    }
+}
+
+#[test]
+fn a_ledger_that_does_not_decide_prunes_nothing_not_even_nothing() {
+    let ledger = Scratch::with_ledger();
+    ledger.says(RESERVE, "decision=EXECUTE state=reserved attempt=1\n");
+    ledger.says("prune --older-than 9w", "pruned=0 kept_live=0\n");
+    for (standing, code) in [("copy", "restored-backup"), ("retired", "retired")] {
+        ledger.sql(&format!(
+            "INSERT INTO receipt_ledger.meta VALUES ('standing', '{standing}') \
+             ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+        ));
+        ledger.refuses("prune --older-than 9w", code);
+        ledger.says("prune --older-than 9w --dry-run", "pruned=0 kept_live=0\n");
+    }
 }
 
 #[test]
