@@ -43,8 +43,8 @@ pub(crate) fn line(server: u16, breaks: Breaks) -> u16 {
     port
 }
 
-/// A line on which every byte from the server takes its time, once so many have come at once. Its own port.
-pub(crate) fn drip(server: u16, at_once: usize) -> u16 {
+/// A line on which every byte from the server takes this long, once so many have come at once. Its own port.
+pub(crate) fn drip(server: u16, at_once: usize, each: Duration) -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
@@ -53,20 +53,25 @@ pub(crate) fn drip(server: u16, at_once: usize) -> u16 {
             let (mut there_from, mut there_to) =
                 (client.try_clone().unwrap(), server.try_clone().unwrap());
             thread::spawn(move || io::copy(&mut there_from, &mut there_to));
-            thread::spawn(move || dripping(server, client, at_once));
+            thread::spawn(move || dripping(server, client, at_once, each));
         }
     });
     port
 }
 
-fn dripping(mut server: TcpStream, mut client: TcpStream, at_once: usize) -> io::Result<()> {
+fn dripping(
+    mut server: TcpStream,
+    mut client: TcpStream,
+    at_once: usize,
+    each: Duration,
+) -> io::Result<()> {
     let mut byte = [0];
     let mut passed = 0;
     while server.read(&mut byte)? == 1 {
         client.write_all(&byte)?;
         passed += 1;
         if passed > at_once {
-            thread::sleep(Duration::from_millis(20));
+            thread::sleep(each);
         }
     }
     Ok(())

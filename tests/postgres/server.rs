@@ -152,7 +152,7 @@ fn a_server_that_sends_a_byte_now_and_then_is_waited_for_no_longer() {
     for at_once in [0, 500] {
         let slow = ledger.at(&format!(
             "postgresql://postgres@127.0.0.1:{}/{}?sslmode=disable",
-            drip(shared().port, at_once),
+            drip(shared().port, at_once, Duration::from_millis(20)),
             ledger.database
         ));
         for args in ["show --key order:1", "list", "stats"] {
@@ -160,6 +160,31 @@ fn a_server_that_sends_a_byte_now_and_then_is_waited_for_no_longer() {
             slow.refuses(&format!("--busy-timeout 100ms {args}"), "io");
             assert!(began.elapsed() < Duration::from_secs(6), "{args}");
         }
+    }
+}
+
+#[test]
+fn a_server_that_falls_silent_in_the_midst_of_something_long_is_given_up() {
+    let _alone = alone();
+    let ledger = Scratch::with_ledger();
+    let line = |nth| format!(r#"{{"op":"reserve","key":"order:{nth}","fingerprint":"v1"}}"#);
+    let lines: Vec<_> = (0..500).map(line).collect();
+    std::fs::write(ledger.path("lines"), lines.join("\n")).unwrap();
+    let mut batch = ledger.command(["batch"]);
+    batch.stdin(std::fs::File::open(ledger.path("lines")).unwrap());
+    assert_eq!(said(&batch.output().unwrap()).code, 0);
+    ledger.sql("UPDATE receipt_ledger.receipt SET state = 'succeeded', settled_at_ms = 1, settled_by = 'caller'");
+    for args in ["list", "prune --older-than 0s", "export"] {
+        let silent = ledger.at(&format!(
+            "postgresql://postgres@127.0.0.1:{}/{}?sslmode=disable",
+            drip(shared().port, 3000, Duration::from_secs(100)),
+            ledger.database
+        ));
+        let began = Instant::now();
+        let told = silent.run(&format!("--busy-timeout 100ms {args}"));
+        assert_eq!(told.code, 2, "{args}: {told:?}");
+        assert!(told.stderr.starts_with("error[io]: "), "{args}: {told:?}");
+        assert!(began.elapsed() < Duration::from_secs(6), "{args}");
     }
 }
 

@@ -33,7 +33,7 @@ fn undecodable(session: &mut Session, each: &mut dyn FnMut(String)) -> Result<()
         let asked = Statement::new(ALL)
             .with(after.to_string())
             .with(page.rows());
-        let answers = session.ask_without_limit(&[asked])?;
+        let answers = session.ask_for_page(&[asked])?;
         let rows = &answers[0].rows;
         for row in rows {
             after = required(row, "id", number::<i64>)?;

@@ -60,7 +60,12 @@ impl Patience {
 
     /// When the server counts as silent.
     pub(super) fn deadline(self) -> Instant {
-        Instant::now() + self.left().max(LEAST) + BEYOND_LOCKS + BEYOND_THE_SERVER
+        Instant::now() + self.silence()
+    }
+
+    /// How long the server may be silent.
+    pub(super) fn silence(self) -> Duration {
+        self.left().max(LEAST) + BEYOND_LOCKS + BEYOND_THE_SERVER
     }
 }
 

@@ -60,7 +60,7 @@ fn receipts(
         let asked = Statement::new(ALL)
             .with(after.to_string())
             .with(page.rows());
-        let answers = session.ask_without_limit(&[asked])?;
+        let answers = session.ask_for_page(&[asked])?;
         let rows = &answers[0].rows;
         let read: Vec<_> = rows.iter().map(whole).collect::<Result<_, _>>()?;
         let ids: Vec<i64> = read.iter().map(|(id, _)| *id).collect();
@@ -98,7 +98,7 @@ fn pruned(
         let asked = Statement::new(ALL_PRUNED)
             .with(Value::bytes(&after))
             .with(page.rows());
-        let answers = session.ask_without_limit(&[asked])?;
+        let answers = session.ask_for_page(&[asked])?;
         let rows = &answers[0].rows;
         for row in rows {
             let key = required(row, "key_digest", |hex| bytes(hex).map(KeyDigest))?;
@@ -127,7 +127,7 @@ pub(super) fn histories(
     ids: &[i64],
 ) -> Result<HashMap<i64, Vec<HistoryRow>>, Trouble> {
     let mut histories: HashMap<i64, Vec<HistoryRow>> = HashMap::new();
-    let answers = session.ask_without_limit(&[Statement::new(HISTORY).with(array(ids))])?;
+    let answers = session.ask_for_page(&[Statement::new(HISTORY).with(array(ids))])?;
     for row in &answers[0].rows {
         let id = required(row, "receipt", number)?;
         histories.entry(id).or_default().push(row::history(row)?);
@@ -138,14 +138,14 @@ pub(super) fn histories(
 /// Which of these have a payload.
 pub(super) fn with_payload(session: &mut Session, ids: &[i64]) -> Result<Vec<i64>, Trouble> {
     let asked = Statement::new(WITH_PAYLOAD).with(array(ids));
-    let answers = session.ask_without_limit(&[asked])?;
+    let answers = session.ask_for_page(&[asked])?;
     let rows = answers[0].rows.iter();
     rows.map(|row| required(row, "receipt", number)).collect()
 }
 
 /// The payload kept for a receipt.
 pub(super) fn payload_of(session: &mut Session, id: i64) -> Result<Option<Vec<u8>>, Trouble> {
-    let answers = session.ask_without_limit(&[Statement::new(PAYLOAD).with(id.to_string())])?;
+    let answers = session.ask_for_page(&[Statement::new(PAYLOAD).with(id.to_string())])?;
     let row = answers[0].rows.first();
     row.map(|row| required(row, "payload", any_bytes))
         .transpose()

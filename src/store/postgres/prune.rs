@@ -139,7 +139,7 @@ fn candidates(
         .with(limits.settled_until_ms.to_string())
         .with(limits.states.clone())
         .with(RECEIPTS_A_STEP.to_string());
-    let answers = session.ask_without_limit(&[asked])?;
+    let answers = session.ask_for_page(&[asked])?;
     let found = answers[0].rows.iter();
     found
         .map(|row| Ok((required(row, "id", number)?, required(row, "live", flag)?)))

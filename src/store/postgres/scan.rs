@@ -62,7 +62,7 @@ pub(super) fn scan(
             .with_optional(run.clone())
             .with_optional(unchanged_since.clone())
             .with(page.rows());
-        let answers = session.ask_without_limit(&[asked])?;
+        let answers = session.ask_for_page(&[asked])?;
         let rows = &answers[0].rows;
         for row in rows {
             let (id, receipt) = whole(row)?;

@@ -219,6 +219,19 @@ impl Session {
         }
     }
 
+    /// As [`Session::ask`], for a part of something long: each may take its time, but none may be silent for longer than a
+    /// statement may take.
+    pub(super) fn ask_for_page(
+        &mut self,
+        statements: &[Statement<'_>],
+    ) -> Result<Vec<Answer>, Trouble> {
+        let silence = Patience::new(self.busy_timeout).silence();
+        match &mut self.wire {
+            Some(wire) => Ok(wire.exchange_while_it_speaks(statements, silence)?),
+            None => Err(Trouble::Lost(io::ErrorKind::NotConnected.into())),
+        }
+    }
+
     /// As [`Session::ask`], for as long as it takes.
     pub(super) fn ask_without_limit(
         &mut self,

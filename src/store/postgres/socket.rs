@@ -18,6 +18,8 @@ pub(super) struct Socket {
     way: Way,
     /// When reads and writes give up.
     deadline: Cell<Option<Instant>>,
+    /// How long it may say nothing where there is no deadline.
+    silence: Cell<Option<Duration>>,
     /// Whether the socket itself waits for ever.
     endless: Cell<bool>,
 }
@@ -48,6 +50,7 @@ impl From<UnixStream> for Socket {
         Socket {
             way: Way::Unix(socket),
             deadline: Cell::new(None),
+            silence: Cell::new(None),
             endless: Cell::new(true),
         }
     }
@@ -58,6 +61,7 @@ impl From<TcpStream> for Socket {
         Socket {
             way: Way::Tcp(socket),
             deadline: Cell::new(None),
+            silence: Cell::new(None),
             endless: Cell::new(true),
         }
     }
@@ -69,20 +73,24 @@ impl Socket {
         self.deadline.set(deadline);
     }
 
+    /// Has reads and writes give up after so long a silence, where there is no deadline.
+    pub(super) fn allow(&self, silence: Option<Duration>) {
+        self.silence.set(silence);
+    }
+
     /// Before each read and each write, for what is left: a server that sends a byte now and then would have the whole time
     /// with each of them.
     fn arm(&self) -> io::Result<()> {
-        let deadline = self.deadline.get();
-        if self.endless.replace(deadline.is_none()) && deadline.is_none() {
-            return Ok(());
-        }
-        let left = match deadline {
-            None => None,
+        let left = match self.deadline.get() {
+            None => self.silence.get(),
             Some(deadline) => match deadline.saturating_duration_since(Instant::now()) {
                 Duration::ZERO => return Err(io::ErrorKind::TimedOut.into()),
                 left => Some(left.max(WAIT_MIN)),
             },
         };
+        if self.endless.replace(left.is_none()) && left.is_none() {
+            return Ok(());
+        }
         match &self.way {
             Way::Unix(socket) => {
                 socket.set_read_timeout(left)?;
@@ -102,6 +110,14 @@ impl Stream {
         match self {
             Stream::Plain(socket) => socket.wait_until(deadline),
             Stream::Tls(tls) => tls.sock.wait_until(deadline),
+        }
+    }
+
+    /// See [`Socket::allow`].
+    pub(super) fn allow(&self, silence: Option<Duration>) {
+        match self {
+            Stream::Plain(socket) => socket.allow(silence),
+            Stream::Tls(tls) => tls.sock.allow(silence),
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::io::{self, Read, Write};
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
@@ -81,6 +81,18 @@ impl Wire {
         frontend::sync(&mut self.outgoing);
         self.send(deadline)?;
         self.answers(statements.len(), deadline)
+    }
+
+    /// As [`Wire::exchange`] without a deadline, for as long as the server is never silent for longer than this.
+    pub(super) fn exchange_while_it_speaks(
+        &mut self,
+        statements: &[Statement<'_>],
+        silence: Duration,
+    ) -> Result<Vec<Answer>, Fault> {
+        self.stream.allow(Some(silence));
+        let answers = self.exchange(statements, None);
+        self.stream.allow(None);
+        answers
     }
 
     /// Sends a script of many statements without values.
@@ -234,7 +246,7 @@ impl Wire {
         if !self.broken {
             frontend::terminate(&mut self.outgoing);
             // Every answer was given: that the server does not hear it changes nothing.
-            let _ = self.send(Some(Instant::now() + std::time::Duration::from_secs(1)));
+            let _ = self.send(Some(Instant::now() + Duration::from_secs(1)));
         }
     }
 }
