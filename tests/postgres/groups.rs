@@ -8,14 +8,11 @@ use std::time::{Duration, Instant};
 
 use super::cluster::shared;
 use super::procs::alone;
-use super::support::{Said, Scratch, base, said};
+use super::support::{Said, Scratch, base, batch_of};
 
 /// Feeds all these lines at once.
 fn batch(ledger: &base::Scratch, lines: &[&str]) -> Said {
-    std::fs::write(ledger.path("lines"), lines.join("\n")).unwrap();
-    let mut batch = ledger.command(["batch"]);
-    batch.stdin(std::fs::File::open(ledger.path("lines")).unwrap());
-    said(&batch.output().unwrap())
+    batch_of(ledger, &[], &lines.join("\n"))
 }
 
 fn keys_in_order(ledger: &base::Scratch) -> Vec<String> {

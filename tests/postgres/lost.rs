@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::cluster::{Cluster, shared};
 use super::procs::alone;
 use super::proxy::{Breaks, line};
-use super::support::{Scratch, said};
+use super::support::{Scratch, batch_of, said};
 
 const RESERVE: &str = "reserve --key order:1 --fingerprint v1";
 
@@ -127,11 +127,12 @@ fn a_commit_that_the_server_did_not_wait_for_was_surely_not_kept() {
         ledger.database
     );
     let reserve = |key| format!("{{\"op\":\"reserve\",\"key\":\"{key}\",\"fingerprint\":\"f\"}}\n");
-    std::fs::write(ledger.path("lines"), reserve("a") + &reserve("b")).unwrap();
     let slow = ledger.at(&url);
-    let mut batch = slow.command(["--busy-timeout", "1s", "batch"]);
-    batch.stdin(std::fs::File::open(ledger.path("lines")).unwrap());
-    let told = said(&batch.output().unwrap());
+    let told = batch_of(
+        &slow,
+        &["--busy-timeout", "1s"],
+        &(reserve("a") + &reserve("b")),
+    );
     assert_eq!(told.code, 2, "{told:?}");
     assert_eq!(
         told.stdout.matches("\"code\":\"io\"").count(),

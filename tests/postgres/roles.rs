@@ -1,7 +1,7 @@
 //! The least that a role needs, as README has it.
 
 use super::cluster::shared;
-use super::support::{Scratch, said};
+use super::support::{Scratch, batch_of};
 
 /// What README grants to whoever decides; `shop` there.
 fn grants(role: &str) -> String {
@@ -48,10 +48,7 @@ fn a_role_with_the_documented_privileges_decides_and_cannot_rewrite_or_forget() 
         r#"{"op":"record","key":"many:2","fingerprint":"f"}"#,
         r#"{"op":"record","key":"many:3","fingerprint":"f"}"#,
     ];
-    std::fs::write(own.path("lines"), lines.join("\n")).unwrap();
-    let mut batch = own.command(["batch"]);
-    batch.stdin(std::fs::File::open(own.path("lines")).unwrap());
-    let told = said(&batch.output().unwrap());
+    let told = batch_of(&own, &[], &lines.join("\n"));
     assert_eq!((told.stderr.as_str(), told.code), ("", 0), "{told:?}");
     let listed = own.run("list --prefix many:").stdout;
     let keys: Vec<_> = listed

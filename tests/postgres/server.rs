@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::cluster::{Cluster, free_port, shared};
 use super::procs::alone;
 use super::proxy::{drip, pooler};
-use super::support::{Scratch, binary, said};
+use super::support::{Scratch, batch_of, binary, said};
 
 const RESERVE: &str = "reserve --key order:1 --fingerprint v1";
 
@@ -132,11 +132,12 @@ fn a_table_that_somebody_holds_alone_is_busy_for_looking_too() {
         assert!(began.elapsed() < Duration::from_secs(2), "{args}");
     }
     let line = r#"{"op":"reserve","key":"order:1","fingerprint":"v1"}"#;
-    std::fs::write(ledger.path("lines"), format!("{line}\n").repeat(30)).unwrap();
-    let mut batch = ledger.command(["--busy-timeout", "100ms", "batch"]);
-    batch.stdin(std::fs::File::open(ledger.path("lines")).unwrap());
     let began = Instant::now();
-    let told = said(&batch.output().unwrap());
+    let told = batch_of(
+        &ledger,
+        &["--busy-timeout", "100ms"],
+        &format!("{line}\n").repeat(30),
+    );
     assert_eq!(told.stdout.matches("\"busy\"").count(), 30, "{told:?}");
     // Not the timeout for each line again.
     assert!(began.elapsed() < Duration::from_secs(2), "{told:?}");
@@ -169,10 +170,7 @@ fn a_server_that_falls_silent_in_the_midst_of_something_long_is_given_up() {
     let ledger = Scratch::with_ledger();
     let line = |nth| format!(r#"{{"op":"reserve","key":"order:{nth}","fingerprint":"v1"}}"#);
     let lines: Vec<_> = (0..500).map(line).collect();
-    std::fs::write(ledger.path("lines"), lines.join("\n")).unwrap();
-    let mut batch = ledger.command(["batch"]);
-    batch.stdin(std::fs::File::open(ledger.path("lines")).unwrap());
-    assert_eq!(said(&batch.output().unwrap()).code, 0);
+    assert_eq!(batch_of(&ledger, &[], &lines.join("\n")).code, 0);
     ledger.sql("UPDATE receipt_ledger.receipt SET state = 'succeeded', settled_at_ms = 1, settled_by = 'caller'");
     for args in ["list", "prune --older-than 0s", "export"] {
         let silent = ledger.at(&format!(
@@ -220,11 +218,12 @@ fn a_server_that_is_not_there_is_waited_for_once() {
         "{took:?}"
     );
     let line = r#"{"op":"reserve","key":"order:1","fingerprint":"v1"}"#;
-    std::fs::write(nobody.path("lines"), format!("{line}\n").repeat(30)).unwrap();
-    let mut batch = nobody.command(["--busy-timeout", "3s", "batch"]);
-    batch.stdin(std::fs::File::open(nobody.path("lines")).unwrap());
     let began = Instant::now();
-    let told = said(&batch.output().unwrap());
+    let told = batch_of(
+        &nobody,
+        &["--busy-timeout", "3s"],
+        &format!("{line}\n").repeat(30),
+    );
     assert_eq!(told.stdout.matches("\"io\"").count(), 30, "{told:?}");
     assert!(began.elapsed() < Duration::from_millis(5800), "{told:?}");
 }
@@ -251,10 +250,7 @@ fn several_locks_one_after_the_other_are_busy_too() {
         "SELECT count(*) / 2 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()",
     );
     let lines = ["a", "b"].map(|key| format!(r#"{{"op":"fail","key":"{key}"}}"#));
-    std::fs::write(ledger.path("lines"), lines.join("\n")).unwrap();
-    let mut batch = ledger.command(["--busy-timeout", "1s", "batch"]);
-    batch.stdin(std::fs::File::open(ledger.path("lines")).unwrap());
-    let told = said(&batch.output().unwrap());
+    let told = batch_of(&ledger, &["--busy-timeout", "1s"], &lines.join("\n"));
     assert_eq!(told.code, 2, "{told:?}");
     assert!(
         told.stderr.starts_with("error[busy]: ") || told.stdout.contains("\"busy\""),
@@ -485,11 +481,6 @@ fn a_row_that_its_key_would_not_find_is_noticed_wherever_it_is_read() {
     ledger.sql("UPDATE receipt_ledger.receipt SET key = 'another'");
     let show = "show --key order:1";
     let batch = r#"{"op":"reserve","key":"order:1","fingerprint":"v1"}"#;
-    std::fs::write(
-        ledger.path("lines"),
-        format!("{batch}\n{}\n", batch.replace("order:1", "order:2")),
-    )
-    .unwrap();
     for command in [
         RESERVE,
         show,
@@ -513,9 +504,11 @@ fn a_row_that_its_key_would_not_find_is_noticed_wherever_it_is_read() {
         let finding = format!("'the column key_digest of {key} holds what no ledger writes'");
         assert!(findings.contains(&finding), "{findings}");
     }
-    let mut batch = ledger.command(["batch"]);
-    batch.stdin(std::fs::File::open(ledger.path("lines")).unwrap());
-    let told = said(&batch.output().unwrap());
+    let told = batch_of(
+        &ledger,
+        &[],
+        &format!("{batch}\n{}\n", batch.replace("order:1", "order:2")),
+    );
     assert_eq!(told.code, 2, "{told:?}");
     assert_eq!(told.stdout.matches("\"corrupt\"").count(), 1, "{told:?}");
     assert_eq!(told.stdout.matches("\"EXECUTE\"").count(), 1, "{told:?}");

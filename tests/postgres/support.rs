@@ -66,3 +66,12 @@ impl Deref for Scratch {
         &self.base
     }
 }
+
+/// What `batch` with these options says to these lines, fed at once.
+pub(crate) fn batch_of(ledger: &base::Scratch, options: &[&str], lines: &str) -> Said {
+    std::fs::write(ledger.path("lines"), lines).unwrap();
+    let mut batch = ledger.command(options);
+    batch.arg("batch");
+    batch.stdin(std::fs::File::open(ledger.path("lines")).unwrap());
+    said(&batch.output().unwrap())
+}

@@ -1,8 +1,9 @@
 //! Damage below the level of receipts, as far as a client of the server can see it.
 
+use std::ops::ControlFlow;
+
 use super::error::Trouble;
-use super::pages::Page;
-use super::portable::ALL;
+use super::portable::each_page;
 use super::row::{self, number, required};
 use super::session::Session;
 use super::wire::Statement;
@@ -28,15 +29,8 @@ const ORPHANS: [(&str, &str); 3] = [
 
 /// Tells every whole receipt that holds what no ledger writes, and whose it is: reading would end at the first.
 fn undecodable(session: &mut Session, each: &mut dyn FnMut(String)) -> Result<(), Trouble> {
-    let (mut page, mut after) = (Page::first(), 0);
-    loop {
-        let asked = Statement::new(ALL)
-            .with(after.to_string())
-            .with(page.rows());
-        let answers = session.ask_for_page(&[asked])?;
-        let rows = &answers[0].rows;
+    let walked = each_page(session, &mut |_, rows| {
         for row in rows {
-            after = required(row, "id", number::<i64>)?;
             if let Err(Trouble::Impossible(column)) = row::stored(row) {
                 let key = row.get("key").flatten().unwrap_or("a key that is none");
                 each(format!(
@@ -44,11 +38,9 @@ fn undecodable(session: &mut Session, each: &mut dyn FnMut(String)) -> Result<()
                 ));
             }
         }
-        if page.is_last(rows.len()) {
-            return Ok(());
-        }
-        page = page.next(rows);
-    }
+        Ok(ControlFlow::Continue(()))
+    });
+    walked.map(|_| ())
 }
 
 /// Looks for rows that belong to nothing, and for rows that cannot be read. Pages and indexes are the server's: `pg_amcheck` looks at those.

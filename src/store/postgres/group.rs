@@ -189,11 +189,7 @@ fn look_and_take(
         now = session.now(&head);
         (items, done) = take(session, patience, digests, steps, &answers[0], now)?;
         if !items.change() {
-            if head.waits {
-                session.commit(Vec::new(), None, patience)?;
-            } else {
-                session.roll_back(patience);
-            }
+            receipts::leave(session, patience, &head)?;
             return Ok((done, false));
         }
         begin = Vec::new();

@@ -12,12 +12,12 @@ use super::row::{self, any_bytes, bytes, number, receipt_columns, required};
 use super::scan::whole;
 use super::session::Session;
 use super::value::Value;
-use super::wire::Statement;
+use super::wire::{Row, Statement};
 use crate::receipt::{Entry, HistoryRow, KeyDigest};
 use crate::store::Portable;
 
 /// Whole receipts, in the order in which they came on record.
-pub(super) const ALL: &str = concat!(
+const ALL: &str = concat!(
     "SELECT ",
     receipt_columns!(),
     " FROM receipt_ledger.receipt WHERE key IS NOT NULL AND id > $1::bigint ORDER BY id LIMIT $2::bigint"
@@ -55,19 +55,12 @@ fn receipts(
     session: &mut Session,
     each: &mut dyn FnMut(Portable) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, Trouble> {
-    let (mut page, mut after) = (Page::first(), 0);
-    loop {
-        let asked = Statement::new(ALL)
-            .with(after.to_string())
-            .with(page.rows());
-        let answers = session.ask_for_page(&[asked])?;
-        let rows = &answers[0].rows;
+    each_page(session, &mut |session, rows| {
         let read: Vec<_> = rows.iter().map(whole).collect::<Result<_, _>>()?;
         let ids: Vec<i64> = read.iter().map(|(id, _)| *id).collect();
         let mut history = histories(session, &ids)?;
         let with_payload = with_payload(session, &ids)?;
         for (id, receipt) in read {
-            after = id;
             let payload = if with_payload.contains(&id) {
                 payload_of(session, id)?
             } else {
@@ -81,6 +74,31 @@ fn receipts(
             if each(item).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
+        }
+        Ok(ControlFlow::Continue(()))
+    })
+}
+
+/// Takes a page of rows, with the session for whatever else it needs.
+type TakePage<'a> = dyn FnMut(&mut Session, &[Row]) -> Result<ControlFlow<()>, Trouble> + 'a;
+
+/// Walks through the rows of all whole receipts, page by page, in the order in which they came on record.
+pub(super) fn each_page(
+    session: &mut Session,
+    each: &mut TakePage<'_>,
+) -> Result<ControlFlow<()>, Trouble> {
+    let (mut page, mut after) = (Page::first(), 0);
+    loop {
+        let asked = Statement::new(ALL)
+            .with(after.to_string())
+            .with(page.rows());
+        let answers = session.ask_for_page(&[asked])?;
+        let rows = &answers[0].rows;
+        if let Some(last) = rows.last() {
+            after = required(last, "id", number::<i64>)?;
+        }
+        if each(session, rows)?.is_break() {
+            return Ok(ControlFlow::Break(()));
         }
         if page.is_last(rows.len()) {
             return Ok(ControlFlow::Continue(()));

@@ -115,7 +115,16 @@ pub(super) fn stand_by(
     let mut statements = Session::entering(patience, Some(head));
     statements.push(lock(&digests(seen)));
     session.ask(&statements, patience)?;
-    session.commit(Vec::new(), None, patience)?;
+    leave(session, patience, head)
+}
+
+/// Ends a transaction that holds what it has seen, and writes nothing: see [`stand_by`].
+pub(super) fn leave(session: &mut Session, patience: Patience, head: &Head) -> Result<(), Trouble> {
+    if head.waits {
+        session.commit(Vec::new(), None, patience)?;
+    } else {
+        session.roll_back(patience);
+    }
     Ok(())
 }
 
@@ -183,12 +192,7 @@ fn locked(
     let now = session.now(&head);
     let change = rule(Some(&stored.entry), now);
     if change.is_none() {
-        if head.waits {
-            session.commit(Vec::new(), None, patience)?;
-        } else {
-            session.roll_back(patience);
-        }
-        return Ok(());
+        return leave(session, patience, &head);
     }
     let token = token()?;
     let mut writes = Writes::new(&token);
