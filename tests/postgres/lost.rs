@@ -264,6 +264,24 @@ fn a_commit_waits_for_its_standby_beyond_every_timeout_and_one_that_is_cut_short
         "reserve --key order:cut --fingerprint v1",
         "decision=SKIP_IN_FLIGHT state=reserved attempt=1\n",
     );
+    // Whatever the SQL beside the receipt has asked for.
+    standby("nobody");
+    std::fs::write(
+        ledger.path("effect.sql"),
+        "SET LOCAL synchronous_commit = off; SET LOCAL client_min_messages = error",
+    )
+    .unwrap();
+    let mut apply = ledger.command(["apply", "--key", "order:applied", "--fingerprint", "v1"]);
+    apply.args(["--sql", "effect.sql"]);
+    apply.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let applied = apply.spawn().unwrap();
+    waiting_for_standby(&cluster);
+    standby("");
+    let told = said(&applied.wait_with_output().unwrap());
+    assert_eq!(
+        told.stdout, "decision=EXECUTE state=succeeded attempt=1\n",
+        "{told:?}"
+    );
 }
 
 #[test]
