@@ -106,6 +106,30 @@ fn a_lock_is_busy_and_waited_for_as_long_as_was_said() {
 }
 
 #[test]
+fn a_lease_begins_when_the_row_is_held_not_when_it_was_asked_for() {
+    let _alone = alone();
+    let ledger = Scratch::with_ledger();
+    ledger.says(RESERVE, "decision=EXECUTE state=reserved attempt=1\n");
+    let mut holder = shared_psql(
+        &ledger,
+        "BEGIN; SELECT id FROM receipt_ledger.receipt FOR UPDATE; SELECT pg_sleep(4);",
+    );
+    wait_for(
+        &ledger,
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()",
+    );
+    ledger.says(
+        "--busy-timeout 60s renew --key order:1 --attempt 1 --lease 3s",
+        "state=reserved attempt=1\n",
+    );
+    ledger.says(
+        RESERVE,
+        "decision=SKIP_IN_FLIGHT state=reserved attempt=1\n",
+    );
+    holder.wait().unwrap();
+}
+
+#[test]
 fn a_table_that_somebody_holds_alone_is_busy_for_looking_too() {
     let _alone = alone();
     let ledger = Scratch::with_ledger();
